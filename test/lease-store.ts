@@ -1,7 +1,9 @@
 import type { AddressLease, LeaseWrite } from '../api/address-lease.js';
 import { StatusError } from '../kube/errors.js';
 import { ADDRESS_LEASES } from '../kube/resources.js';
-import { ObjectTracker, type TrackedEvent } from '../kube/testing/object-tracker.js';
+import { LaggingInformer } from '../kube/testing/lagging-informer.js';
+import { ObjectTracker } from '../kube/testing/object-tracker.js';
+import { type LeaseRecord, readLease } from '../addressing/lease/lease.js';
 import { writeObject } from './tracker-writes.js';
 
 /** The leases of an API server that answers at once. */
@@ -14,9 +16,11 @@ export class LeaseStore {
     return this.#tracker.objects(ADDRESS_LEASES);
   }
 
-  /** All events of a watch, in order. */
-  get log(): readonly TrackedEvent<AddressLease>[] {
-    return this.#tracker.events(ADDRESS_LEASES);
+  /** Returns an informer that has listed the leases. */
+  watch(): LaggingInformer<AddressLease, LeaseRecord> {
+    const informer = new LaggingInformer(this.#tracker, { resource: ADDRESS_LEASES, transform: readLease });
+    informer.list();
+    return informer;
   }
 
   /** @returns the answer of the API server; undefined if it rejects the write, and after a delete */

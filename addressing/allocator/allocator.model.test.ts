@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { AllocationReason } from '../../api/names.js';
 import { type Operation, operation, reservation } from '../testing/allocator-operations.js';
-import { LaggingWatch } from '../../test/lagging-watch.js';
 import { leaseOwner } from '../../test/lease-objects.js';
 import { LeaseStore } from '../../test/lease-store.js';
 import { MODEL_ADDRESSES, POOL_NAMES, type PoolName, openAddresses, poolOfShape } from '../testing/pool-shapes.js';
@@ -64,7 +63,7 @@ class Model {
   readonly #pools = new Map<PoolName, Pool>(POOL_NAMES.map((name, shape) => [name, poolOfShape(name, shape)]));
   /** Names of leases whose address was freed since the book was made, oldest first. */
   #vacated: string[] = [];
-  #watch = new LaggingWatch(this.#store);
+  #watch = this.#store.watch();
   #book = this.#makeBook();
 
   run(operation: Operation): void {
@@ -86,10 +85,10 @@ class Model {
         this.#store.now += operation.seconds * 1000;
         return;
       case 'watch':
-        this.#watch.advance();
+        this.#watch.deliver();
         return;
       case 'restart':
-        this.#watch = new LaggingWatch(this.#store);
+        this.#watch = this.#store.watch();
         this.#book = this.#makeBook();
         return;
       case 'expire':

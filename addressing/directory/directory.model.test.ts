@@ -8,7 +8,7 @@ import { adminPool, claimOf, holdfastConfig, nadDefinition } from '../../test/po
 import { parseAddress } from '../address/address.js';
 import { NETWORK_INDEXES, affectedClaims } from './affected.js';
 import { type NetworkChanges, PoolDirectory } from './directory.js';
-import { FollowedCache } from './testing/followed-cache.js';
+import { TestInformer } from '../../kube/testing/test-informer.js';
 
 const NAMESPACES = ['vms', 'lab'];
 const NETWORKS = ['blue', 'red'];
@@ -61,8 +61,8 @@ const CLAIMS = NAMESPACES.flatMap((each) =>
 );
 
 class World {
-  readonly pools = new FollowedCache<AddressPool>();
-  readonly networks = new FollowedCache<ParsedNad>();
+  readonly pools = new TestInformer<AddressPool>();
+  readonly networks = new TestInformer<ParsedNad>();
   readonly directory: PoolDirectory;
   readonly told: NetworkChanges[] = [];
   readonly claims = new Cache(NETWORK_INDEXES);

@@ -47,10 +47,10 @@ async function happen(world: LeaseWorld, current: Event): Promise<void> {
       world.endClaim(current.pick);
       return;
     case 'read':
-      world.readers[current.process]?.read(current.count);
+      world.readers[current.process]?.deliver(current.count);
       return;
     case 'relist':
-      world.readers[current.process]?.relist();
+      world.readers[current.process]?.list();
       return;
     case 'set clock': {
       const reader = world.readers[current.process];

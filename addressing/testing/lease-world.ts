@@ -86,7 +86,7 @@ export class LeaseWorld {
       judge.check(before, after);
       if (after?.spec.releasedAt !== undefined) this.#answered.delete(after.metadata.name);
     });
-    this.readers = Array.from({ length: processes }, () => new LeaseReader(this.server, () => this.#now));
+    this.readers = Array.from({ length: processes }, () => new LeaseReader(this.server.tracker, () => this.#now));
     this.#client = new Client(this.server);
   }
 
@@ -163,7 +163,7 @@ export class LeaseWorld {
     this.#alive.clear();
     while (this.#pending.length > 0) await this.serve(0, false);
     for (const job of ['collect', 'expire'] as const) {
-      this.readers[0]?.read();
+      this.readers[0]?.deliver();
       this.pass(TIMES.stickyMs);
       for (let pick = 0; pick < ADDRESSES.length; pick++) this.decide(0, job, pick);
       while (this.#pending.length > 0) await this.serve(0, false);
@@ -171,7 +171,7 @@ export class LeaseWorld {
   }
 
   #allocate(reader: LeaseReader, pick: number): void {
-    const held = reader.list().filter((record) => stateOf(record) === 'held');
+    const held = reader.cache.list().filter((record) => stateOf(record) === 'held');
     const served = new Set(held.map(({ owner }) => owner?.uid));
     const waiting = this.#claims.filter(({ owner }) => this.#alive.has(owner.uid) && !served.has(owner.uid));
     const claim = choose(waiting, pick);
@@ -187,7 +187,7 @@ export class LeaseWorld {
 
   #writesFor(address: Address, claim: ModelClaim, reader: LeaseReader, times: LeaseTimes): LeaseWrite[] {
     const { owner, pool, mac } = claim;
-    const known = reader.get(leaseName(SPACE, address));
+    const known = reader.cache.get(leaseName(SPACE, address));
     const isProbed = claim.isProbed && !(known !== undefined && isReservation(known));
     const request: LeaseRequest = { address, addressSpace: SPACE, pool, owner, isProbed, ...(mac && { mac }) };
     if (known === undefined) return [createLease(request)];
@@ -207,7 +207,7 @@ export class LeaseWorld {
   }
 
   #writeFor(reader: LeaseReader, job: Exclude<Job, 'allocate'>, pick: number): LeaseWrite | undefined {
-    const among = (fits: (record: LeaseRecord) => boolean) => choose(reader.list().filter(fits), pick);
+    const among = (fits: (record: LeaseRecord) => boolean) => choose(reader.cache.list().filter(fits), pick);
     switch (job) {
       case 'probe': {
         const probed = among((record) => stateOf(record) === 'held' && record.probe !== undefined);
@@ -224,7 +224,7 @@ export class LeaseWorld {
       }
       case 'reserve': {
         const address = choose(ADDRESSES, pick)!;
-        return reader.get(leaseName(SPACE, address)) === undefined ? reservation(address, pick) : undefined;
+        return reader.cache.get(leaseName(SPACE, address)) === undefined ? reservation(address, pick) : undefined;
       }
       case 'unreserve': {
         const reserved = among((record) => stateOf(record) === 'reserved');

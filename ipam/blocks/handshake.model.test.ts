@@ -95,7 +95,7 @@ const HAPPEN: Happenings = {
   agentNews: (world, { node, watch, count }) => world.agents[node]!.read(watch, count),
   relist: (world, { process, node }) => {
     for (const feed of CACHES) world.ipams[process]!.relist(feed);
-    for (const watch of WATCHES) world.agents[node]!.watches[watch].relist();
+    for (const watch of WATCHES) world.agents[node]!.watches[watch].list();
   },
   answer: (world, { node }) => world.agents[node]!.answerReleases(),
   resolve: (world, { node, pick }) => world.agents[node]!.resolveUnknownWrite(pick),

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { AddressLease, LeaseState } from '../../api/address-lease.js';
-import { LaggingWatch } from '../../test/lagging-watch.js';
 import { compiledPool, requestFor } from '../../test/lease-objects.js';
 import { LeaseStore } from '../../test/lease-store.js';
 import { parseAddress } from '../../addressing/address/address.js';
@@ -28,7 +27,7 @@ describe('LeaseBook', () => {
           model.run(each);
           model.check();
         }
-        model.watch.advance();
+        model.watch.deliver();
         model.answerAll();
         model.check();
         expect(names(model.book.all())).to.deep.equal([...model.server.leases.keys()].sort());
@@ -61,7 +60,7 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
 /** What the watch told and the server answered, and what a book should make of it. */
 class Model {
   readonly server = new LeaseStore();
-  readonly watch = new LaggingWatch(this.server);
+  readonly watch = this.server.watch();
   readonly book = new LeaseBook([compiledPool()]);
   /** Every version that was heard of. */
   readonly #heard: LeaseRecord[] = [];
@@ -78,7 +77,7 @@ class Model {
       if (after === undefined) this.#replayed.delete(name);
       else this.#replayed.set(name, after);
     });
-    const onChange: LaggingWatch['onChange'] = (handler) =>
+    const onChange: Model['watch']['onChange'] = (handler) =>
       this.watch.onChange((change) => {
         if (change.type === 'removed') this.#gone.add(change.object.metadata.uid);
         else this.#heard.push(change.object);
@@ -137,7 +136,7 @@ class Model {
   }
 
   #pass(what: 'answer' | 'advance' | 'repeat', n: number): void {
-    if (what === 'advance') this.watch.advance(n % 4);
+    if (what === 'advance') this.watch.deliver(n % 4);
     else if (what === 'repeat') this.watch.redeliver(n);
     else if (this.#answers.length > 0) this.#answers.splice(n % this.#answers.length, 1)[0]!();
   }

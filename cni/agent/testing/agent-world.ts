@@ -11,15 +11,15 @@ import { ClaimedAddresses } from '../claims/claimed-addresses.js';
 import { NodePods, transformNodePod } from '../node-pods.js';
 import { formatAddress, parseAddressOrPrefix } from '../../../addressing/address/address.js';
 import { createLease } from '../../../addressing/lease/lease.js';
-import { Cache, type Indexes } from '../../../kube/cache.js';
+import type { Cache } from '../../../kube/cache.js';
 import type { Client } from '../../../kube/client.js';
 import type { Clock } from '../../../kube/clock.js';
 import { StatusError, TransportError } from '../../../kube/errors.js';
-import type { ObjectChange } from '../../../kube/informer.js';
 import { silentLogger } from '../../../kube/log.js';
 import type { ObjectRef, Resource } from '../../../kube/resource.js';
 import type { InformerRegistry, WatchSpec } from '../../../kube/informers.js';
 import type { KubeVirtController } from '../../../cluster/kubevirt-controller.js';
+import { TestInformer } from '../../../kube/testing/test-informer.js';
 import { PoolDirectory } from '../../../addressing/directory/directory.js';
 import { makeClaim, makeLauncherPod, makeVm, makeVmi, networksValue } from '../../../test/kubevirt-objects.js';
 import { adminPool, cacheOf, holdfastConfig, nad } from '../../../test/pool-objects.js';
@@ -66,34 +66,6 @@ export class SelfAdvancingClock implements Clock {
   }
 }
 
-/** An informer whose cache is filled by the test. */
-class FakeInformer<S extends KubeObject> {
-  readonly cache: Cache<S>;
-  readonly hasSynced = true;
-  readonly #handlers: ((change: ObjectChange<S>) => void)[] = [];
-
-  constructor(indexes?: Indexes<S>) {
-    this.cache = new Cache<S>(indexes);
-  }
-
-  onChange(handler: (change: ObjectChange<S>) => void): void {
-    this.#handlers.push(handler);
-  }
-
-  set(object: S): void {
-    const before = this.cache.set(object);
-    const change =
-      before === undefined ? { type: 'added' as const, object } : { type: 'changed' as const, object, before };
-    for (const handler of this.#handlers) handler(change);
-  }
-
-  delete(key: string): void {
-    const before = this.cache.delete(key);
-    if (before !== undefined)
-      for (const handler of this.#handlers) handler({ type: 'removed', object: before, before });
-  }
-}
-
 const NODE = 'node1';
 
 /** The cluster of one agent: an API server that can become unavailable, the pods of node1, NADs and pools. */
@@ -106,8 +78,8 @@ export class AgentWorld {
   fault: Error | undefined;
   /** Awaited before each answer. */
   before: (read: string) => Promise<void> | void = () => undefined;
-  readonly podInformer = new FakeInformer({ uid: ({ metadata }: Pod) => [metadata.uid ?? ''] });
-  readonly nads = new FakeInformer<ReturnType<typeof nad>>();
+  readonly podInformer = new TestInformer({ uid: ({ metadata }: Pod) => [metadata.uid ?? ''] });
+  readonly nads = new TestInformer<ReturnType<typeof nad>>();
   readonly poolCache: Cache<AddressPool> = cacheOf<AddressPool>([adminPool('blue')]);
   gateOpen = true;
   kubevirt: KubeVirtController = { username: 'system:serviceaccount:kubevirt:kubevirt-controller' };

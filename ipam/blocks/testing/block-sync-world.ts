@@ -12,17 +12,16 @@ import { LeaseBook } from '../../leases/lease-book.js';
 import { PoolUsage } from '../../pools/usage.js';
 import { Cache } from '../../../kube/cache.js';
 import { StatusError } from '../../../kube/errors.js';
-import type { ObjectChange } from '../../../kube/informer.js';
 import type { Logger } from '../../../kube/log.js';
 import type { SyncResult } from '../../../kube/controller-loop.js';
 import { PoolDirectory } from '../../../addressing/directory/directory.js';
 import type { AddressPool } from '../../../api/address-pool.js';
 import { ADDRESS_BLOCKS } from '../../../kube/resources.js';
+import { LaggingInformer } from '../../../kube/testing/lagging-informer.js';
 import { ObjectTracker } from '../../../kube/testing/object-tracker.js';
 import { ManualClock } from '../../../test/manual-clock.js';
 import { type ObjectWrite, writeObject } from '../../../test/tracker-writes.js';
 
-const CHANGES = { ADDED: 'added', MODIFIED: 'changed', DELETED: 'removed' } as const;
 const OWNER = { kind: 'Pod', namespace: 'a' } as const;
 
 /** Blocks under the rules of the API server, and the sync that writes them. The test decides when the watch delivers events. */
@@ -47,21 +46,16 @@ export class BlockSyncWorld {
   /** Called before each write. It may throw errors of a client. */
   beforeWrite: (write: string) => void = () => undefined;
   readonly #tracker = new ObjectTracker();
-  /** The number of events of blocks that the watch has delivered. */
-  #delivered = 0;
+  readonly #watch = new LaggingInformer(this.#tracker, { resource: ADDRESS_BLOCKS, transform: readBlock });
   #serial = 0;
   readonly #usage = new PoolUsage(this.leases, () => true);
   readonly #leaseCounts = new NodeLeaseCounts(this.leases);
   readonly #slices = new PoolSlices(this.leases);
-  readonly #tell: (change: ObjectChange<ReturnType<typeof readBlock>>) => void;
   #sync: (pool: string) => Promise<SyncResult>;
 
   constructor() {
-    const handlers: ((change: ObjectChange<ReturnType<typeof readBlock>>) => void)[] = [];
-    this.blocks.attach({ onChange: (handler) => handlers.push(handler) });
-    this.#tell = (change) => {
-      for (const handler of handlers) handler(change);
-    };
+    this.#watch.list();
+    this.blocks.attach(this.#watch);
     this.#sync = this.elect();
   }
 
@@ -180,9 +174,7 @@ export class BlockSyncWorld {
 
   /** Delivers the pending events of the watch. */
   deliver(): void {
-    const events = this.#tracker.events(ADDRESS_BLOCKS).slice(this.#delivered);
-    this.#delivered += events.length;
-    for (const { type, object } of events) this.#tell({ type: CHANGES[type], object: readBlock(object) });
+    this.#watch.deliver();
   }
 
   #write(write: ObjectWrite<AddressBlock>): AddressBlock | undefined {

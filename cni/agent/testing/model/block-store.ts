@@ -4,12 +4,11 @@ import {
   BlockRelease,
   ReleaseReason,
 } from '../../../../api/address-block.js';
-import { type BlockRecord, readBlock, blockName } from '../../../../addressing/block/block.js';
+import { blockName } from '../../../../addressing/block/block.js';
 import { parseCidr } from '../../../../addressing/address/cidr.js';
 import { ADDRESS_BLOCKS } from '../../../../kube/resources.js';
 import type { ObjectTracker } from '../../../../kube/testing/object-tracker.js';
 import { blockOf } from '../../../../test/block-objects.js';
-import { TestFeed } from './test-feed.js';
 
 /** The blocks of pool blue on the API server. */
 export class BlockStore {
@@ -48,31 +47,6 @@ export class BlockStore {
 
   of(cidr: string): AddressBlock | undefined {
     return this.blocks.get(nameOf(cidr));
-  }
-}
-
-export class BlockFeed extends TestFeed<BlockRecord> {
-  readonly #store: BlockStore;
-  readonly #node: string;
-
-  constructor(store: BlockStore, node: string) {
-    super();
-    this.#store = store;
-    this.#node = node;
-  }
-
-  deliver(): void {
-    if (this.hasSynced) this.list();
-  }
-
-  protected read(): void {
-    const own = [...this.#store.blocks.values()].filter(({ spec }) => spec.node === this.#node).map(readBlock);
-    const uids = new Set(own.map(({ metadata }) => metadata.uid));
-    for (const { metadata } of [...this.cache.values()]) if (!uids.has(metadata.uid)) this.remove(metadata.name);
-    for (const block of own) {
-      const { name, resourceVersion } = block.metadata;
-      if (this.cache.get(name)?.metadata.resourceVersion !== resourceVersion) this.put(block);
-    }
   }
 }
 

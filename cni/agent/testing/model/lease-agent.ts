@@ -1,4 +1,3 @@
-import type { AddressLease } from '../../../../api/address-lease.js';
 import { type KubeObject, joinKey } from '../../../../api/meta.js';
 import { PodLeases } from '../../leases/pod-leases.js';
 import { CandidateRegistry } from '../../leases/space-candidates.js';
@@ -6,14 +5,12 @@ import { type NodePod, transformNodePod } from '../../node-pods.js';
 import type { Pool } from '../../../../addressing/pool/pool.js';
 import { Client } from '../../../../kube/client.js';
 import type { Clock, Random } from '../../../../kube/clock.js';
+import { LaggingInformer } from '../../../../kube/testing/lagging-informer.js';
 import { silentLogger } from '../../../../kube/log.js';
 import type { InformerRegistry, WatchSpec } from '../../../../kube/informers.js';
 import { DEFAULT_FEATURE_GATES } from '../../../../process/config/feature-gates.js';
 import { Metrics } from '../../../../process/metrics.js';
-import { BlockFeed } from './block-store.js';
 import { LeaseApi, type LeaseCluster } from './lease-api.js';
-import { LeaseFeed } from './lease-feed.js';
-import type { TestFeed } from './test-feed.js';
 
 export const MAX_STALENESS_MS = 30_000;
 export const COLLECT_AFTER_MS = 60_000;
@@ -46,19 +43,18 @@ export class LeaseAgent {
     named: (namespace: string, name: string) => this.pods.known.get(joinKey(namespace, name)),
   };
   /** By field selector; {@link BLOCK_FEED}. */
-  readonly feeds = new Map<string, Pick<TestFeed<KubeObject>, 'hasSynced' | 'start' | 'list' | 'deliver'>>();
+  readonly feeds = new Map<string, LaggingInformer<KubeObject>>();
   readonly #cluster: LeaseCluster;
 
   constructor({ cluster, nodeName, pools, clock, random, nodeBlocks = false, stickyMAC = true }: LeaseAgentOptions) {
     this.#cluster = cluster;
     this.api = new LeaseApi(cluster);
-    const follow = (watched: WatchSpec<AddressLease, KubeObject>) =>
-      watched.resource.plural === 'addressblocks' ? this.#blockFeed(nodeName) : this.#feed(watched);
+    const follow = (watched: WatchSpec<KubeObject>) => this.#feed(watched);
     const createInformer = follow as unknown as ConstructorParameters<typeof CandidateRegistry>[0]['createInformer'];
     this.#candidates = new CandidateRegistry({ clock, random, createInformer });
     this.leases = new PodLeases({
       client: new Client(this.api),
-      informers: { get: follow as unknown as InformerRegistry['get'], start: () => this.#start() },
+      informers: { get: follow as unknown as InformerRegistry['get'], start: () => undefined },
       candidates: this.#candidates,
       directory: { pool: (name) => pools.find((pool) => pool.name === name) },
       pods: this.pods,
@@ -84,10 +80,7 @@ export class LeaseAgent {
 
   /** Brings all caches up to date. */
   catchUp(): void {
-    for (const feed of this.feeds.values()) {
-      if (feed.hasSynced) feed.deliver();
-      else feed.list();
-    }
+    for (const feed of this.feeds.values()) feed.deliver();
     this.seePods();
   }
 
@@ -102,19 +95,9 @@ export class LeaseAgent {
     return (found?.values ?? []).reduce((sum, { value }) => sum + value, 0);
   }
 
-  #start(): void {
-    for (const feed of this.feeds.values()) feed.start();
-  }
-
-  #blockFeed(nodeName: string): BlockFeed {
-    const feed = new BlockFeed(this.#cluster.blocks, nodeName);
-    this.feeds.set(BLOCK_FEED, feed);
-    return feed;
-  }
-
-  #feed(watched: WatchSpec<AddressLease, KubeObject>): LeaseFeed<KubeObject> {
-    const feed = new LeaseFeed(this.#cluster.server, watched);
-    this.feeds.set(watched.fieldSelector ?? '', feed);
+  #feed(watched: WatchSpec<KubeObject>): LaggingInformer<KubeObject> {
+    const feed = new LaggingInformer(this.#cluster.server.tracker, watched);
+    this.feeds.set(watched.resource.plural === 'addressblocks' ? BLOCK_FEED : (watched.fieldSelector ?? ''), feed);
     return feed;
   }
 }

@@ -10,10 +10,12 @@ import { leaseName } from '../../../../addressing/lease/lease-name.js';
 import { type LeaseRecord, createLease, releaseLease, stateOf } from '../../../../addressing/lease/lease.js';
 import type { Pool } from '../../../../addressing/pool/pool.js';
 import { isNewer } from '../../../../api/meta.js';
-import type { BlockCluster, WriteOutcome } from './cluster.js';
+import type { AddressBlock } from '../../../../api/address-block.js';
+import type { AddressLease } from '../../../../api/address-lease.js';
+import { LaggingInformer } from '../../../../kube/testing/lagging-informer.js';
+import { type BlockCluster, WATCHED, type WriteOutcome } from './cluster.js';
 import type { ModelPool } from './model-objects.js';
 import type { PendingPick, Writer } from './block-checker.js';
-import { LaggingCache } from './object-log.js';
 
 /** The number of addresses that an ADD tries. */
 const MAX_ATTEMPTS = 3;
@@ -32,7 +34,7 @@ export const WATCHES = ['blocks', 'leases', 'pools'] as const;
 export class ModelBlockAgent {
   readonly lent = new LentBlocks(ANSWER_INTERVAL_MS);
   readonly watches: Readonly<
-    Record<(typeof WATCHES)[number], Pick<LaggingCache<BlockRecord>, 'read' | 'relist' | 'hasSynced'>>
+    Record<(typeof WATCHES)[number], Pick<LaggingInformer<ModelPool>, 'deliver' | 'list' | 'hasSynced'>>
   >;
   readonly #candidates: BlockCandidates;
   readonly #cluster: BlockCluster;
@@ -42,29 +44,24 @@ export class ModelBlockAgent {
   readonly #leases = new Map<string, LeaseRecord>();
   /** Names of leases whose creation has an unknown outcome. */
   readonly #unknownWrites = new Map<string, Address>();
-  readonly #pools: LaggingCache<ModelPool>;
-  readonly #blocks: LaggingCache<BlockRecord>;
-  readonly #leaseWatch: LaggingCache<LeaseRecord>;
+  readonly #pools: LaggingInformer<ModelPool>;
+  readonly #blocks: LaggingInformer<AddressBlock, BlockRecord>;
+  readonly #leaseWatch: LaggingInformer<AddressLease, LeaseRecord>;
 
   constructor(cluster: BlockCluster, node: string, { life, random }: { life: number; random: () => number }) {
     this.#cluster = cluster;
     this.#random = random;
     this.#candidates = new BlockCandidates(this.lent, { clock: { now: () => cluster.now }, random });
     this.#writer = { kind: 'agent', name: `agent ${node}/${life}`, node, startedAt: cluster.now, isAbandoned: false };
-    this.#blocks = new LaggingCache(
-      cluster.blocks,
-      (block) => block.node === node,
-      (change) => this.lent.observe(change),
-    );
-    this.#leaseWatch = new LaggingCache(
-      cluster.leases,
-      (lease) => lease.node === node,
-      ({ type, object }) => {
-        if (type === 'removed') this.#gone(object);
-        else this.#learned(object);
-      },
-    );
-    this.#pools = new LaggingCache(cluster.pools);
+    const fieldSelector = `spec.node=${node}`;
+    this.#blocks = new LaggingInformer(cluster.tracker, { ...WATCHED.blocks, fieldSelector });
+    this.#blocks.onChange((change) => this.lent.observe(change));
+    this.#leaseWatch = new LaggingInformer(cluster.tracker, { ...WATCHED.leases, fieldSelector });
+    this.#leaseWatch.onChange(({ type, object }) => {
+      if (type === 'removed') this.#gone(object);
+      else this.#learned(object);
+    });
+    this.#pools = new LaggingInformer(cluster.tracker, WATCHED.pools);
     this.watches = { blocks: this.#blocks, leases: this.#leaseWatch, pools: this.#pools };
   }
 
@@ -73,7 +70,7 @@ export class ModelBlockAgent {
   }
 
   read(watch: (typeof WATCHES)[number], count?: number): void {
-    this.watches[watch].read(count);
+    this.watches[watch].deliver(count);
     if (watch === 'leases') this.lent.setLeasesKnown();
   }
 
@@ -118,7 +115,7 @@ export class ModelBlockAgent {
     if (name === undefined || address === undefined) return;
     this.#cluster.sendRead(
       this.#writer,
-      () => this.#cluster.leases.current.get(name),
+      () => this.#cluster.leases.get(name),
       (found) => {
         if (found === 'unknown') return;
         if (found.value !== undefined) this.#learned(found.value);
@@ -131,8 +128,8 @@ export class ModelBlockAgent {
   /** Reads own writes live that the watch does not show, because they may have been deleted while no watch ran. */
   sweep(): void {
     for (const [name, known] of this.#leases) {
-      if (this.#leaseWatch.get(name) !== undefined) continue;
-      const read = () => this.#cluster.leases.current.get(name);
+      if (this.#leaseWatch.cache.get(name) !== undefined) continue;
+      const read = () => this.#cluster.leases.get(name);
       this.#cluster.sendRead(this.#writer, read, (found) => {
         if (found !== 'unknown' && found.value === undefined && this.#leases.get(name) === known) this.#gone(known);
       });
@@ -144,7 +141,7 @@ export class ModelBlockAgent {
   }
 
   get #pool(): Pool | undefined {
-    return this.#pools.get('blue')?.pool;
+    return this.#pools.cache.get('blue')?.pool;
   }
 
   /** Leases an address of each family, one after the other. The pod keeps addresses that it already has. */
@@ -187,7 +184,7 @@ export class ModelBlockAgent {
 
   /** Fails if the address is in a block that is being released, according to the watch. */
   #expectUsable(address: Address): void {
-    const block = this.#blocks.list().find(({ cidr }) => containsAddress(cidr, address));
+    const block = this.#blocks.cache.list().find(({ cidr }) => containsAddress(cidr, address));
     const isOpen = block?.release === undefined || block.release === BlockRelease.Refused;
     if (block === undefined || (isOpen && block.metadata.deletionTimestamp === undefined)) return;
     throw new Error(`${this.name} picks from ${block.metadata.name}, release state ${block.release ?? 'deleted'}`);

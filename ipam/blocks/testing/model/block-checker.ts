@@ -4,7 +4,7 @@ import type { BlockRecord } from '../../../../addressing/block/block.js';
 import { type Cidr, containsAddress, formatCidr, overlap, rangeOf } from '../../../../addressing/address/cidr.js';
 import { type LeaseRecord, stateOf } from '../../../../addressing/lease/lease.js';
 import { type Pool, addressesOf } from '../../../../addressing/pool/pool.js';
-import type { ObjectLog } from './object-log.js';
+import type { Cache } from '../../../../kube/cache.js';
 import type { ModelNode, ModelPool } from './model-objects.js';
 
 /** The sender of a write. */
@@ -20,10 +20,10 @@ export interface Writer {
 }
 
 interface ServerState {
-  readonly blocks: ObjectLog<BlockRecord>;
-  readonly leases: ObjectLog<LeaseRecord>;
-  readonly nodes: ObjectLog<ModelNode>;
-  readonly pools: ObjectLog<ModelPool>;
+  readonly blocks: Cache<BlockRecord>;
+  readonly leases: Cache<LeaseRecord>;
+  readonly nodes: Cache<ModelNode>;
+  readonly pools: Cache<ModelPool>;
   /** In ms. */
   readonly now: number;
 }
@@ -77,10 +77,10 @@ export class BlockChecker {
   /** To be called after each event. */
   observe(): void {
     const { blocks, nodes, pools } = this.#truth;
-    for (const { pool } of pools.current.values()) this.#shapes.add(pool);
-    for (const { metadata, node, pool } of blocks.current.values()) {
-      if (!nodes.current.has(node)) this.#nodelessBlocks.add(metadata.uid);
-      if (pools.current.get(pool)?.isEnding !== false) this.#poollessBlocks.add(metadata.uid);
+    for (const { pool } of pools.list()) this.#shapes.add(pool);
+    for (const { metadata, node, pool } of blocks.list()) {
+      if (nodes.get(node) === undefined) this.#nodelessBlocks.add(metadata.uid);
+      if (pools.get(pool)?.isEnding !== false) this.#poollessBlocks.add(metadata.uid);
     }
   }
 
@@ -124,7 +124,7 @@ export class BlockChecker {
   }
 
   #checkCreation(is: BlockRecord): void {
-    for (const other of this.#truth.blocks.current.values()) {
+    for (const other of this.#truth.blocks.list()) {
       const isApart = other.pool !== is.pool || !overlap(other.cidr, is.cidr);
       // allowed only if the block size changed, because the name locks slices of one size
       const isOtherSize = other.cidr.prefixLength !== is.cidr.prefixLength;
@@ -151,7 +151,7 @@ export class BlockChecker {
       return;
     }
     // the node exists again and keeps the block
-    if (is.release === undefined && this.#truth.nodes.current.has(is.node))
+    if (is.release === undefined && this.#truth.nodes.get(is.node) !== undefined)
       this.#nodelessBlocks.delete(is.metadata.uid);
     if (by.kind === 'admin') return;
     const edges = by.kind === 'ipam' ? IPAM_TRANSITIONS : AGENT_TRANSITIONS;

@@ -5,13 +5,17 @@ import { BITS, type Family } from '../../../../addressing/address/address.js';
 import { type BlockRecord, readBlock } from '../../../../addressing/block/block.js';
 import { type LeaseRecord, readLease } from '../../../../addressing/lease/lease.js';
 import { StatusError } from '../../../../kube/errors.js';
-import { ADDRESS_BLOCKS, ADDRESS_LEASES } from '../../../../kube/resources.js';
+import type { KubeObject } from '../../../../api/meta.js';
+import type { Cache } from '../../../../kube/cache.js';
+import type { WatchSpec } from '../../../../kube/informers.js';
+import type { Resource } from '../../../../kube/resource.js';
+import { ADDRESS_BLOCKS, ADDRESS_LEASES, ADDRESS_POOLS, NODES as NODE_RESOURCE } from '../../../../kube/resources.js';
+import { LaggingInformer } from '../../../../kube/testing/lagging-informer.js';
 import { ObjectTracker } from '../../../../kube/testing/object-tracker.js';
 import { compiledPool } from '../../../../test/lease-objects.js';
 import { writeObject } from '../../../../test/tracker-writes.js';
 import { BlockChecker, type Writer } from './block-checker.js';
 import type { ModelNode, ModelPool } from './model-objects.js';
-import { ObjectLog } from './object-log.js';
 
 export const POLICY: BlockPolicy = { minFree: 1, maxFree: 5, excessDelayMs: 180_000 };
 export const NODES = ['n1', 'n2', 'n3'] as const;
@@ -31,6 +35,13 @@ const BLOCK_BITS: Readonly<Record<PoolShape, number>> = { usual: 2, narrow: 2, f
 export function blockSizeOf(shape: PoolShape, family: Family): number {
   return BITS[family] - BLOCK_BITS[shape];
 }
+
+export const WATCHED = {
+  blocks: { resource: ADDRESS_BLOCKS, transform: readBlock },
+  leases: { resource: ADDRESS_LEASES, transform: readLease },
+  nodes: { resource: NODE_RESOURCE as Resource<ModelNode> },
+  pools: { resource: ADDRESS_POOLS as Resource as Resource<ModelPool> },
+};
 
 /**
  * How a request ends. `lost`: done, but the answer is lost; `failed`: not done, without an answer; `late`: no answer, and the request is done
@@ -52,66 +63,61 @@ interface PendingRequest {
 
 /** The API server of the model, and its pending requests. */
 export class BlockCluster {
-  readonly blocks = new ObjectLog<BlockRecord>();
-  readonly leases = new ObjectLog<LeaseRecord>();
-  readonly nodes = new ObjectLog<ModelNode>();
-  readonly pools = new ObjectLog<ModelPool>();
-  readonly checker: BlockChecker;
+  readonly tracker = new ObjectTracker();
+  readonly checker = new BlockChecker(this, POLICY.excessDelayMs);
+  /** The stored objects. Checks of a write see those before it. */
+  readonly blocks: Cache<BlockRecord>;
+  readonly leases: Cache<LeaseRecord>;
+  readonly nodes: Cache<ModelNode>;
+  readonly pools: Cache<ModelPool>;
   /** In ms. */
   now = Date.UTC(2026, 0, 1);
   readonly #families: readonly Family[];
   readonly #pending: PendingRequest[] = [];
-  readonly #tracker = new ObjectTracker();
-  #serial = 0;
   #writer: Writer = { kind: 'admin', name: 'admin', startedAt: 0, isAbandoned: false };
 
   constructor(families: readonly Family[]) {
     this.#families = families;
-    this.checker = new BlockChecker(this, POLICY.excessDelayMs);
-    this.#tracker.observe(ADDRESS_BLOCKS, ({ type, before, object }) => {
-      const { name } = object.metadata;
+    this.tracker.observe(ADDRESS_BLOCKS, ({ type, before, object }) => {
       const after = type === 'DELETED' ? undefined : object;
       const was = before && readBlock(before);
       const is = after && readBlock(after);
       this.checker.releaseWritten(before?.status?.release, after?.status?.release, this.#writer);
       this.checker.blockWritten(was, is, this.#writer);
-      this.blocks.append(name, is);
     });
-    this.#tracker.observe(ADDRESS_LEASES, ({ type, before, object }) => {
-      const { name } = object.metadata;
+    this.tracker.observe(ADDRESS_LEASES, ({ type, before, object }) => {
       const is = type === 'DELETED' ? undefined : readLease(object);
       this.checker.leaseWritten(before && readLease(before), is, this.#writer);
-      this.leases.append(name, is);
     });
+    this.blocks = this.#follow(WATCHED.blocks);
+    this.leases = this.#follow(WATCHED.leases);
+    this.nodes = this.#follow(WATCHED.nodes);
+    this.pools = this.#follow(WATCHED.pools);
     for (const name of NODES) this.setNode(name, 'there');
     this.setPool('usual');
   }
 
   setNode(name: string, state: 'there' | 'ending' | 'gone'): void {
-    const known = this.nodes.current.get(name);
-    const uid = known?.metadata.uid ?? `${name}-${++this.#serial}`;
-    const metadata = { name, uid, resourceVersion: String(++this.#serial) };
-    this.nodes.append(name, state === 'gone' ? undefined : { metadata, isEnding: state === 'ending' });
+    if (state === 'gone') this.tracker.remove(WATCHED.nodes.resource, { name });
+    else this.tracker.put(WATCHED.nodes.resource, { metadata: { name }, isEnding: state === 'ending' });
   }
 
   setPool(shape: PoolShape | 'ending' | 'gone'): void {
-    const known = this.pools.current.get('blue');
+    const known = this.pools.get('blue');
+    const metadata = { name: 'blue' };
     if (shape === 'gone' || shape === 'ending') {
-      if (known === undefined) return;
-      const metadata = { ...known.metadata, resourceVersion: String(++this.#serial) };
-      this.pools.append('blue', shape === 'gone' ? undefined : { ...known, metadata, isEnding: true });
+      if (shape === 'gone') this.tracker.remove(WATCHED.pools.resource, metadata);
+      else if (known !== undefined) this.tracker.put(WATCHED.pools.resource, { ...known, isEnding: true });
       return;
     }
-    // a pool that is being deleted stays so
-    const uid = known?.metadata.uid ?? `blue-${++this.#serial}`;
     const subnets = this.#families.map((family) => {
       const { cidr, narrow } = SUBNETS[family];
       return { cidr, ...(shape === 'narrow' && { ranges: [narrow] }) };
     });
     const blockSize = { ipv4: blockSizeOf(shape, 4), ipv6: blockSizeOf(shape, 6) };
     const pool = compiledPool({ subnets, blockSize });
-    const metadata = { name: 'blue', uid, resourceVersion: String(++this.#serial) };
-    this.pools.append('blue', { metadata, pool, isEnding: known?.isEnding ?? false });
+    // a pool that is being deleted stays so
+    this.tracker.put(WATCHED.pools.resource, { metadata, pool, isEnding: known?.isEnding ?? false });
   }
 
   sendBlock(by: Writer, write: BlockWrite, answer: (outcome: WriteOutcome) => void): void {
@@ -122,7 +128,7 @@ export class BlockCluster {
     let lease: LeaseRecord | undefined;
     const serve = () => {
       const given = write.verb === 'create' ? ({ verb: 'create', object: write.lease } as const) : write;
-      const written = writeObject(this.#tracker, ADDRESS_LEASES, given);
+      const written = writeObject(this.tracker, ADDRESS_LEASES, given);
       lease = written && readLease(written);
     };
     this.#send(by, serve, (outcome) => answer(outcome, outcome === 'done' ? lease : undefined));
@@ -165,9 +171,16 @@ export class BlockCluster {
     });
   }
 
+  #follow<T extends KubeObject, S extends KubeObject = T>(watched: WatchSpec<T, S>): Cache<S> {
+    const informer = new LaggingInformer(this.tracker, watched);
+    informer.list();
+    this.tracker.observe(watched.resource, () => informer.deliver());
+    return informer.cache;
+  }
+
   #writeBlock(write: BlockWrite): void {
     const given = write.verb === 'create' ? ({ verb: 'create', object: write.block } as const) : write;
-    writeObject(this.#tracker, ADDRESS_BLOCKS, given);
+    writeObject(this.tracker, ADDRESS_BLOCKS, given);
   }
 
   #send(by: Writer, serve: () => void, answer: (outcome: WriteOutcome) => void): void {

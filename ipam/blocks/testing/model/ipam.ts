@@ -15,9 +15,9 @@ import type { Address, Family } from '../../../../addressing/address/address.js'
 import { type Pool, addressesOf } from '../../../../addressing/pool/pool.js';
 import { type BlockRecord, markBlock } from '../../../../addressing/block/block.js';
 import { type Cidr, formatCidr, overlap, rangesOf } from '../../../../addressing/address/cidr.js';
-import { type BlockCluster, POLICY } from './cluster.js';
+import { LaggingInformer } from '../../../../kube/testing/lagging-informer.js';
+import { type BlockCluster, POLICY, WATCHED } from './cluster.js';
 import { type Writer, isLeaseInBlock } from './block-checker.js';
-import { LaggingCache } from './object-log.js';
 import { observePool, leasedRanges } from './observe.js';
 
 const TIMES = { cooldownMs: 60_000, stickyMs: 0 };
@@ -38,10 +38,10 @@ export class ModelIpam {
     this.#cluster = cluster;
     this.#writer = { kind: 'ipam', name, startedAt: cluster.now, isAbandoned: false };
     this.#caches = {
-      blocks: new LaggingCache(cluster.blocks),
-      leases: new LaggingCache(cluster.leases),
-      nodes: new LaggingCache(cluster.nodes),
-      pools: new LaggingCache(cluster.pools),
+      blocks: new LaggingInformer(cluster.tracker, WATCHED.blocks),
+      leases: new LaggingInformer(cluster.tracker, WATCHED.leases),
+      nodes: new LaggingInformer(cluster.tracker, WATCHED.nodes),
+      pools: new LaggingInformer(cluster.tracker, WATCHED.pools),
     };
   }
 
@@ -50,11 +50,11 @@ export class ModelIpam {
   }
 
   read(feed: (typeof CACHES)[number], count?: number): void {
-    this.#caches[feed].read(count);
+    this.#caches[feed].deliver(count);
   }
 
   relist(feed: (typeof CACHES)[number]): void {
-    this.#caches[feed].relist();
+    this.#caches[feed].list();
   }
 
   /** Observes, plans and writes. The next sync waits for all answers. */
@@ -62,10 +62,10 @@ export class ModelIpam {
     if (this.#waiting > 0 || !this.#hasSynced) return;
     const { blocks, leases, nodes, pools } = this.#caches;
     const known = {
-      pool: pools.get('blue'),
-      blocks: blocks.list(),
-      leases: leases.list(),
-      nodes: nodes.list(),
+      pool: pools.cache.get('blue'),
+      blocks: blocks.cache.list(),
+      leases: leases.cache.list(),
+      nodes: nodes.cache.list(),
       claimShortageAt: this.#claimShortageAt,
     };
     const terms = { policy: POLICY, now: this.#cluster.now };
@@ -83,7 +83,7 @@ export class ModelIpam {
 
   /** Marks a block as if no pod used it. */
   requestRelease(pick: number): void {
-    const own = this.#caches.blocks.list().filter(({ release }) => release === undefined);
+    const own = this.#caches.blocks.cache.list().filter(({ release }) => release === undefined);
     const block = own[pick % Math.max(1, own.length)];
     if (block !== undefined)
       this.#cluster.sendBlock(this.#writer, markBlock(block, ReleaseReason.Pressure), () => undefined);
@@ -91,7 +91,7 @@ export class ModelIpam {
 
   /** Allocates an address of each family to a claim: outside of blocks, else any. */
   claim(uid: string, pick: number): void {
-    const pool = this.#caches.pools.get('blue')?.pool;
+    const pool = this.#caches.pools.cache.get('blue')?.pool;
     if (pool === undefined || !this.#hasSynced) return;
     const owner = { kind: 'IPAMClaim', namespace: 'vms', name: uid, uid } as const;
     for (const family of pool.families) {
@@ -102,7 +102,7 @@ export class ModelIpam {
   }
   /** Releases leases of deleted owners after a live read, and deletes leases that have cooled down. */
   collect(isAlive: (uid: string) => boolean): void {
-    for (const lease of this.#caches.leases.list()) {
+    for (const lease of this.#caches.leases.cache.list()) {
       const write = this.#endOf(lease, isAlive);
       if (write !== undefined) this.#write(write);
     }
@@ -113,8 +113,8 @@ export class ModelIpam {
   }
 
   #addressFor(family: Family, pool: Pool, pick: number): Address | undefined {
-    const lent = this.#caches.blocks.list().map(({ cidr }) => cidr);
-    const free = addressesOf(pool, family, 'open').subtract(leasedRanges(this.#caches.leases.list(), family));
+    const lent = this.#caches.blocks.cache.list().map(({ cidr }) => cidr);
+    const free = addressesOf(pool, family, 'open').subtract(leasedRanges(this.#caches.leases.cache.list(), family));
     const unlent = free.subtract(rangesOf(lent, family));
     if (unlent.isEmpty) this.#claimShortageAt[family] = this.#cluster.now;
     const [range] = unlent.isEmpty ? free.ranges.slice(pick % Math.max(1, free.ranges.length)) : unlent.ranges;
@@ -147,10 +147,10 @@ export class ModelIpam {
   /** The live read that must confirm a write without an answer of the node, because caches of kinds lag differently. */
   #proofOf(action: BlockAction): (() => boolean) | undefined {
     const { nodes, pools } = this.#cluster;
-    if (action.kind === 'reclaim' && action.isNodeGone) return () => !nodes.current.has(action.block.node);
+    if (action.kind === 'reclaim' && action.isNodeGone) return () => nodes.get(action.block.node) === undefined;
     if (action.kind !== 'delete' && action.kind !== 'remove-finalizer') return undefined;
     const isGivenBack = action.block.release === BlockRelease.Released;
-    return !isGivenBack ? () => pools.current.get(action.block.pool)?.isEnding !== false : undefined;
+    return !isGivenBack ? () => pools.get(action.block.pool)?.isEnding !== false : undefined;
   }
 
   #endOf(lease: LeaseRecord, isAlive: (uid: string) => boolean): LeaseWrite | undefined {

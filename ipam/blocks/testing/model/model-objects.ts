@@ -1,15 +1,11 @@
-import type { ObjectMeta } from '../../../../api/meta.js';
+import type { KubeObject } from '../../../../api/meta.js';
 import type { Pool } from '../../../../addressing/pool/pool.js';
 
-type Meta = ObjectMeta & { uid: string; resourceVersion: string };
-
-export interface ModelNode {
-  readonly metadata: Meta;
+export interface ModelNode extends KubeObject {
   readonly isEnding: boolean;
 }
 
-export interface ModelPool {
-  readonly metadata: Meta;
+export interface ModelPool extends KubeObject {
   readonly pool: Pool;
   readonly isEnding: boolean;
 }

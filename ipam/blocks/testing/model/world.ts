@@ -35,7 +35,7 @@ export class BlockWorld {
   /** All processes read all changes and act on them, except agents of deleted nodes. */
   runAll(): void {
     for (const [node, agent] of this.agents.entries()) {
-      if (!this.cluster.nodes.current.has(NODES[node]!)) continue;
+      if (this.cluster.nodes.get(NODES[node]!) === undefined) continue;
       for (const watch of WATCHES) agent.read(watch);
       agent.resolveUnknownWrite(0);
       agent.sweep();
@@ -136,7 +136,7 @@ export class BlockWorld {
   settle(): void {
     for (const block of this.#blocksOfOtherVersions()) this.setRelease(this.cluster.blocks.list().indexOf(block), null);
     this.cluster.setPool('usual');
-    if (this.cluster.pools.current.get('blue')?.isEnding === true) {
+    if (this.cluster.pools.get('blue')?.isEnding === true) {
       this.cluster.setPool('gone');
       this.cluster.setPool('usual');
     }
@@ -177,7 +177,7 @@ export class BlockWorld {
 
   #expectSettled(blocks: readonly BlockRecord[]): void {
     for (const [node, { lent }] of this.agents.entries()) {
-      if (!this.cluster.nodes.current.has(NODES[node]!)) continue;
+      if (this.cluster.nodes.get(NODES[node]!) === undefined) continue;
       const own = this.cluster.blocks.list().filter((block) => block.node === NODES[node]);
       if (namesOf(own) !== namesOf(lent.all()))
         throw new Error(`${NODES[node]} has ${namesOf(own)}, not ${namesOf(lent.all())}`);

@@ -1,7 +1,6 @@
 import { ADDRESS_POOL_WATCH } from '../../../../cluster/watch-specs.js';
 import { PROBE_LIMITS } from '../../../../api/limits.js';
 import type { IPAMClaim } from '../../../../api/ipam-claim.js';
-import { type KubeObject, objectKey } from '../../../../api/meta.js';
 import { createClaimSync } from '../../sync.js';
 import { CLAIM_PODS, ClaimPods } from '../../running/claim-pods.js';
 import { RestoreHolds } from '../../shown/restore-holds.js';
@@ -12,13 +11,11 @@ import { LeaseBook } from '../../../leases/lease-book.js';
 import { PoolDirectory } from '../../../../addressing/directory/directory.js';
 import { SERVED_CLAIM_WATCH } from '../../claim-transform.js';
 import { ADDRESS_LEASE_WATCH } from '../../../views.js';
-import { Cache, type Indexes } from '../../../../kube/cache.js';
 import { Client } from '../../../../kube/client.js';
 import type { EventRecorder } from '../../../../kube/events.js';
-import type { ObjectChange } from '../../../../kube/informer.js';
 import { silentLogger } from '../../../../kube/log.js';
 import type { SyncResult } from '../../../../kube/controller-loop.js';
-import type { TrackedEvent } from '../../../../kube/testing/object-tracker.js';
+import { LaggingInformer } from '../../../../kube/testing/lagging-informer.js';
 import type { ClientTransport } from '../../../../kube/transport/transport.js';
 import { type ParsedNad } from '../../../../cluster/transforms.js';
 import { KNOWN_KUBEVIRT } from '../../../../test/launcher-pods.js';
@@ -27,54 +24,6 @@ import type { Kind, IpamWorld } from './world.js';
 
 /** An address cools down at least twice as long. */
 export const MAX_STALENESS_MS = 30_000;
-
-/** A cache that sees changes only when a test delivers them. */
-class LaggingInformer<T extends KubeObject, S extends KubeObject> {
-  /** False until the handlers have run for the objects that existed at the start, as in a real informer. */
-  hasSynced = false;
-  readonly cache: Cache<S>;
-  readonly #handlers: ((change: ObjectChange<S>) => void)[] = [];
-  readonly #world: IpamWorld;
-  readonly #kind: Kind;
-  readonly #transform: (object: T) => S;
-  #position: number;
-
-  constructor(world: IpamWorld, kind: Kind, options: { transform?: (object: T) => S; indexes?: Indexes<S> }) {
-    this.#world = world;
-    this.#kind = kind;
-    this.#transform = options.transform ?? ((object) => object as KubeObject as S);
-    this.cache = new Cache<S>(options.indexes);
-    this.#position = world.log(kind).length;
-    for (const object of world.list(kind)) this.cache.set(this.#transform(object as KubeObject as T));
-  }
-
-  onChange(handler: (change: ObjectChange<S>) => void): void {
-    this.#handlers.push(handler);
-    for (const object of this.cache.list()) handler({ type: 'added', object });
-  }
-
-  deliver(count: number): boolean {
-    const events = this.#world.log(this.#kind).slice(this.#position, this.#position + count);
-    this.#position += events.length;
-    for (const { type, object } of events) this.#apply(type, object as KubeObject as T);
-    return events.length > 0;
-  }
-
-  #apply(type: TrackedEvent['type'], object: T): void {
-    if (type === 'DELETED') {
-      const before = this.cache.delete(objectKey(object));
-      if (before !== undefined) this.#tell({ type: 'removed', object: before, before });
-      return;
-    }
-    const small = this.#transform(object);
-    const before = this.cache.set(small);
-    this.#tell(before === undefined ? { type: 'added', object: small } : { type: 'changed', object: small, before });
-  }
-
-  #tell(change: ObjectChange<S>): void {
-    for (const handler of this.#handlers) handler(change);
-  }
-}
 
 /** An IPAM process that acts as the leader: its caches lag behind, and its queue has no clock. */
 export class IpamModelProcess {
@@ -100,10 +49,11 @@ export class IpamModelProcess {
     networks: readonly ParsedNad[],
     isGateOpen: () => boolean = () => true,
   ) {
-    const claims = new LaggingInformer(world, 'ipamclaims', SERVED_CLAIM_WATCH);
-    const leases = new LaggingInformer(world, 'addressleases', ADDRESS_LEASE_WATCH);
-    const pools = new LaggingInformer(world, 'addresspools', ADDRESS_POOL_WATCH);
-    const pods = new LaggingInformer(world, 'pods', CLAIM_PODS);
+    const claims = new LaggingInformer(world.tracker, SERVED_CLAIM_WATCH);
+    const leases = new LaggingInformer(world.tracker, ADDRESS_LEASE_WATCH);
+    const pools = new LaggingInformer(world.tracker, ADDRESS_POOL_WATCH);
+    const pods = new LaggingInformer(world.tracker, CLAIM_PODS);
+    for (const informer of [claims, leases, pools, pods]) informer.list();
     this.claims = claims;
     this.#informers = { ipamclaims: claims, addressleases: leases, addresspools: pools, pods };
     this.waitList = new ClaimWaitList((keys) => this.add(keys));
@@ -157,7 +107,6 @@ export class IpamModelProcess {
       latency: { onAllocated: () => undefined },
       log: silentLogger,
     });
-    for (const informer of [claims, leases, pools, pods]) informer.hasSynced = true;
     // changes before it became the leader were not queued
     this.queue.clear();
     void restoreHolds.start();

@@ -1,0 +1,41 @@
+import { type KubeObject, objectKey } from '../../api/meta.js';
+import { Cache, type Indexes } from '../cache.js';
+import type { ObjectChange } from '../informer.js';
+
+/** An informer whose cache is filled by the test. */
+export class TestInformer<S extends KubeObject> {
+  hasSynced = true;
+  lastProgress = 0;
+  readonly cache: Cache<S>;
+  readonly #handlers: ((change: ObjectChange<S>) => void)[] = [];
+
+  constructor(indexes?: Indexes<S>) {
+    this.cache = new Cache<S>(indexes);
+  }
+
+  /** While it reports cached objects, as before the end of a first list, {@link hasSynced} is false. */
+  onChange(handler: (change: ObjectChange<S>) => void): void {
+    this.#handlers.push(handler);
+    const { hasSynced } = this;
+    this.hasSynced = false;
+    for (const object of this.cache.list()) handler({ type: 'added', object });
+    this.hasSynced = hasSynced;
+  }
+
+  set(object: S): void {
+    const known = this.cache.get(objectKey(object));
+    if (known !== undefined && known.metadata.uid !== object.metadata.uid) this.delete(objectKey(object));
+    const before = this.cache.set(object);
+    this.tell(before === undefined ? { type: 'added', object } : { type: 'changed', object, before });
+  }
+
+  delete(key: string): void {
+    const object = this.cache.delete(key);
+    if (object !== undefined) this.tell({ type: 'removed', object, before: object });
+  }
+
+  /** Calls the handlers. */
+  tell(change: ObjectChange<S>): void {
+    for (const handler of this.#handlers) handler(change);
+  }
+}
