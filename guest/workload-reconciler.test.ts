@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { GUEST_CONFIGURED, NETWORK_DATA_WRITTEN } from '../api/names.js';
 import type { Sync, SyncResult } from '../kube/controller-loop.js';
+import { ADDRESS_LEASES, SECRETS } from '../kube/resources.js';
 import { NAMESPACE, claim as workloadClaim } from '../test/workload-objects.js';
 import { ReconcilerWorld, UID_LABEL, VMI_RUNS, runSync } from './testing/reconciler-world.js';
 
@@ -18,8 +19,8 @@ describe('the reconciler of workloads', () => {
   it('creates the Secret of a VM, says so in the condition, and then writes nothing more', async () => {
     await sync();
     expect(world.textOfSecret).to.include('10.1.0.5/24');
-    expect(world.secrets.get('net')).to.deep.include({ type: 'ipam.holdfast.dev/network-data' });
-    expect(world.secrets.get('net')?.metadata).to.deep.equal({
+    expect(world.secret).to.deep.include({ type: 'ipam.holdfast.dev/network-data' });
+    expect(world.secret?.metadata).to.deep.include({
       name: 'net',
       namespace: NAMESPACE,
       labels: { 'ipam.holdfast.dev/workload-uid': 'vm-uid', 'velero.io/exclude-from-backup': 'true' },
@@ -38,7 +39,7 @@ describe('the reconciler of workloads', () => {
     await sync();
     expect(world.textOfSecret).to.include('10.1.0.2');
     world.addVmi('vmi-1', undefined);
-    world.secrets.delete('net');
+    world.deleteAll(SECRETS);
     await sync();
     expect(world.textOfSecret).to.include('10.1.0.2');
     run = world.reconciler().createSync();
@@ -52,7 +53,7 @@ describe('the reconciler of workloads', () => {
   });
 
   it('writes no address that is not leased to the claim, as after a restored backup, and looks again', async () => {
-    world.leases.clear();
+    world.deleteAll(ADDRESS_LEASES);
     expect(await sync()).to.deep.equal({ requeueAfterMs: 5_000 });
     expect(world.secrets.size).to.equal(0);
     expect(world.condition(NETWORK_DATA_WRITTEN)).to.include({ status: 'False', reason: 'AddressesPending' });
@@ -64,7 +65,7 @@ describe('the reconciler of workloads', () => {
   });
 
   it('reads lost leases ever less often, at most once a minute', async () => {
-    world.leases.clear();
+    world.deleteAll(ADDRESS_LEASES);
     for (const requeueAfterMs of [5_000, 10_000, 20_000, 40_000, 60_000, 60_000])
       expect(await sync()).to.deep.equal({ requeueAfterMs });
   });
@@ -80,9 +81,10 @@ describe('the reconciler of workloads', () => {
         },
       },
     ].entries()) {
-      world.secrets.set('net', { ...existing, data: { networkdata: 'e30=' } });
+      const metadata = { ...existing.metadata, namespace: NAMESPACE };
+      world.tracker.put(SECRETS, { ...existing, metadata, data: { networkdata: 'e30=' } });
       expect(await sync()).to.deep.equal({ requeueAfterMs: [30_000, 60_000][index] });
-      expect(world.secrets.get('net')?.data).to.deep.equal({ networkdata: 'e30=' });
+      expect(world.secret?.data).to.deep.equal({ networkdata: 'e30=' });
       expect(world.condition(NETWORK_DATA_WRITTEN)).to.include({ status: 'False', reason: 'SecretForeign' });
     }
   });
@@ -118,7 +120,7 @@ describe('the reconciler of workloads', () => {
   });
 
   it('writes no condition to a claim without a status, and leaves no data in the Secret', async () => {
-    world.claims.set(workloadClaim({ vmNetwork: 'data', network: 'data', nad: 'vms/data' }));
+    world.setClaim(workloadClaim({ vmNetwork: 'data', network: 'data', nad: 'vms/data' }));
     await sync();
     expect(world.requests).to.deep.equal(['patch secrets net']);
   });
@@ -132,7 +134,7 @@ describe('the reconciler of workloads', () => {
       lastTransitionTime: 'c',
     } as const;
     const claim = world.claims.get('vms/vm1.data')!;
-    world.claims.set({ ...claim, status: { ips: ['10.1.0.5/24'], conditions: [allocated] } });
+    world.setClaim({ ...claim, status: { ips: ['10.1.0.5/24'], conditions: [allocated] } });
     world.addNetwork('data', [{ cidr: '10.1.0.0/24' }], {}, { disableContainerInterface: true });
     world.addVmi('vmi-1', VMI_RUNS);
     expect(await sync()).to.deep.equal({ requeueAfterMs: 60_000 });

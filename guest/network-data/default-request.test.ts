@@ -18,7 +18,7 @@ describe('the Secret of a VM that leaves it to its pool whether it has network d
   const sync = (): Promise<SyncResult> => runSync(run);
 
   function ownerOfSecret(): string | undefined {
-    return world.secrets.get('net')?.metadata.labels?.[UID_LABEL];
+    return world.secret?.metadata.labels?.[UID_LABEL];
   }
 
   it('loses the data of a backup before the claim exists, and gets that of the claim', async () => {

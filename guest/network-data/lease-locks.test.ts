@@ -1,6 +1,4 @@
 import { expect } from 'chai';
-import sinon from 'sinon';
-import type { CallOptions } from '../../kube/client.js';
 import type { Sync, SyncResult } from '../../kube/controller-loop.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { apiError } from '../../test/api-errors.js';
@@ -37,15 +35,11 @@ describe('the locks of the addresses in a Secret with network data', () => {
   });
 
   it('are read, set and removed by requests that wait only for those of the same namespace', async () => {
-    const spies = [sinon.spy(world, 'find'), sinon.spy(world, 'patch')];
     await sync();
     world.addVm('vm1', { annotation: '' });
     await sync();
-    const requests = spies.flatMap((spy) => spy.args as unknown[][]);
-    const ofLeases = requests.filter(([resource]) => resource === ADDRESS_LEASES);
-    expect(ofLeases.map(([, , ...options]) => (options.at(-1) as CallOptions).tenant)).to.deep.equal(
-      Array(4).fill('vms'),
-    );
+    const ofLeases = world.api.requests.filter(({ path }) => path.includes('/addressleases/'));
+    expect(ofLeases.map(({ tenant }) => tenant)).to.deep.equal(Array(4).fill('vms'));
   });
 
   const released: Record<string, () => void> = {
@@ -105,7 +99,7 @@ describe('the locks of the addresses in a Secret with network data', () => {
   it('are removed without touching the text if the cache shows one only after the text was replaced by another address', async () => {
     await sync();
     const [name, former] = [...world.leases][0]!;
-    world.leases.set(name, { ...former, spec: { ...former.spec, releasedAt: '2026-01-01T00:00:00Z' } });
+    world.tracker.put(ADDRESS_LEASES, { ...former, spec: { ...former.spec, releasedAt: '2026-01-01T00:00:00Z' } });
     world.addLease('10.1.0.6', world.addClaim('data', ['10.1.0.6/24']));
     world.shownLeases = [];
     await sync();
@@ -121,7 +115,7 @@ describe('the locks of the addresses in a Secret with network data', () => {
   it('stay until the text is removed if nobody knows whether it was replaced by another address', async () => {
     await sync();
     const [name, former] = [...world.leases][0]!;
-    world.leases.set(name, { ...former, spec: { ...former.spec, releasedAt: '2026-01-01T00:00:00Z' } });
+    world.tracker.put(ADDRESS_LEASES, { ...former, spec: { ...former.spec, releasedAt: '2026-01-01T00:00:00Z' } });
     world.addLease('10.1.0.6', world.addClaim('data', ['10.1.0.6/24']));
     world.shownLeases = [];
     world.failure = apiError(500, 'InternalError', 'no answer', 'net');
@@ -135,10 +129,10 @@ describe('the locks of the addresses in a Secret with network data', () => {
   });
 
   it('must be kept by the API server, or nothing is written into the Secret', async () => {
-    const patch = world.patch.bind(world);
-    world.patch = async (...given) => {
-      const answer = await patch(...given);
-      return given[0].plural === 'addressleases' ? ({ ...answer, spec: {} } as typeof answer) : answer;
+    const serve = world.api.serve.bind(world.api);
+    world.api.serve = (request) => {
+      const answer = serve(request) as object;
+      return request.method === 'PATCH' ? { ...answer, spec: {} } : answer;
     };
     await sync().then(
       () => expect.fail('the missing lock is not reported'),

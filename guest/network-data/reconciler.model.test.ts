@@ -14,6 +14,12 @@ import {
   stateOf,
 } from '../../addressing/lease/lease.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
+import { writeLease } from '../../cluster/lease-writes.js';
+import { Client } from '../../kube/client.js';
+import { StatusError } from '../../kube/errors.js';
+import { SECRETS } from '../../kube/resources.js';
+import { type Fault, MemoryTransport } from '../../kube/testing/memory-transport.js';
+import type { ApiRequest } from '../../kube/transport/transport.js';
 import type { Sync, SyncResult } from '../../kube/controller-loop.js';
 import { apiError } from '../../test/api-errors.js';
 import { NAMESPACE } from '../../test/workload-objects.js';
@@ -43,41 +49,24 @@ interface Outage {
 class UnreliableWorld extends ReconcilerWorld {
   outage: Outage | undefined;
   #writes = 0;
-  #created = 0;
+  readonly #ipam = new Client(new MemoryTransport(this.tracker));
 
   begin(outage: Outage | undefined): void {
     this.outage = outage;
     this.#writes = 0;
   }
 
-  override create(...given: Parameters<ReconcilerWorld['create']>): ReturnType<ReconcilerWorld['create']> {
-    return this.#answer(() => super.create(...given));
-  }
-
-  override patch(...given: Parameters<ReconcilerWorld['patch']>): ReturnType<ReconcilerWorld['patch']> {
-    return this.#answer(() => super.patch(...given));
-  }
-
-  async #answer<T>(act: () => Promise<T>): Promise<T> {
+  protected override faultOf({ method }: ApiRequest): Fault {
+    if (method === 'GET') return undefined;
     const { write = Infinity, isCarriedOut = false } = this.outage ?? {};
     this.#writes += 1;
-    if (this.#writes < write) return act();
-    if (this.#writes === write && isCarriedOut) await act();
-    throw LOST;
+    if (this.#writes < write) return undefined;
+    return { error: LOST, applied: this.#writes === write && isCarriedOut };
   }
 
   /** Carries out a write of ipam. One that was decided on an older version of the lease has no effect. */
   async writeLease(write: LeaseWrite): Promise<void> {
-    if (write.verb === 'patch') {
-      await this.patchLease(write.name, write.body as never).catch(() => undefined);
-    } else if (write.verb === 'create') {
-      const { lease } = write;
-      const metadata = { ...lease.metadata, uid: `lease-${this.#created++}`, resourceVersion: '1' };
-      if (!this.leases.has(metadata.name)) this.leases.set(metadata.name, { ...lease, metadata });
-    } else {
-      const { uid, resourceVersion } = this.leases.get(write.name)?.metadata ?? {};
-      if (uid === write.uid && resourceVersion === write.resourceVersion) this.leases.delete(write.name);
-    }
+    await writeLease(this.#ipam, write).catch((error: unknown) => expect(error).to.be.instanceOf(StatusError));
   }
 
   records(): LeaseRecord[] {
@@ -100,7 +89,7 @@ class Model {
 
   readonly changes = {
     restart: () => this.#restart(),
-    'delete Secret': () => this.#world.secrets.clear(),
+    'delete Secret': () => this.#world.deleteAll(SECRETS),
     rename: () => (this.#options = { secret: this.#options?.secret === 'net' ? 'other' : 'net' }),
     'leave it to the pool': () => (this.#options = { secret: 'net', ...this.#options, annotation: null }),
     'delete claim': () => this.#world.claims.delete(`${NAMESPACE}/vm1.data`),
@@ -131,7 +120,7 @@ class Model {
         await world.writeLease(releaseLease(lease, this.#now));
     if (shown !== undefined && isLeased) await this.#allocate(shown, OWN, world.records());
     const claim = world.claims.get(`${NAMESPACE}/vm1.data`) ?? world.addClaim('data', []);
-    world.claims.set({ ...claim, status: { ...claim.status, ips: shown === undefined ? [] : [`${shown}/24`] } });
+    world.setClaim({ ...claim, status: { ...claim.status, ips: shown === undefined ? [] : [`${shown}/24`] } });
     this.#starts += 1;
     world.addVmi(`vmi-${this.#starts}`, undefined);
   }

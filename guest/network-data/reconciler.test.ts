@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { NETWORK_DATA_WRITTEN } from '../../api/names.js';
 import type { Sync, SyncResult } from '../../kube/controller-loop.js';
+import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { apiError } from '../../test/api-errors.js';
 import { MAC, ReconcilerWorld, UID_LABEL, runSync } from '../testing/reconciler-world.js';
 
@@ -16,11 +17,11 @@ describe('the Secret with the network data of a VM', () => {
   const sync = (key?: string): Promise<SyncResult> => runSync(run, key);
 
   it('takes over a Secret that was restored from a backup, and removes its data before the claim has its address', async () => {
-    world.leases.clear();
+    world.deleteAll(ADDRESS_LEASES);
     world.restoreSecret('10.1.0.99');
     await sync();
     expect(world.textOfSecret).to.equal('');
-    expect(world.secrets.get('net')?.metadata.labels).to.include({ [UID_LABEL]: 'vm-uid' });
+    expect(world.secret?.metadata.labels).to.include({ [UID_LABEL]: 'vm-uid' });
     world.addLease('10.1.0.5', world.claims.get('vms/vm1.data')!);
     await sync();
     expect(world.textOfSecret).to.include('10.1.0.5/24');
@@ -105,11 +106,8 @@ describe('the Secret with the network data of a VM', () => {
   });
 
   it('removes data of a write that the API server carried out without an answer', async () => {
-    const create = world.create.bind(world);
-    world.create = async (...given) => {
-      await create(...given);
-      throw apiError(500, 'InternalError', 'no answer', 'net');
-    };
+    const error = apiError(500, 'InternalError', 'no answer', 'net');
+    world.api.before = ({ method }) => (method === 'POST' ? { error, applied: true } : undefined);
     await sync().catch(() => undefined);
     expect(world.textOfSecret).to.include('10.1.0.5/24');
     world.addVm('vm1', { annotation: '' });
@@ -120,7 +118,7 @@ describe('the Secret with the network data of a VM', () => {
   it('replaces the data although a quota for Secrets is full', async () => {
     await sync();
     const message = 'exceeded quota: few, requested: secrets=1, used: secrets=1, limited: secrets=1';
-    world.create = () => Promise.reject(apiError(403, 'Forbidden', message, 'net'));
+    world.denial = apiError(403, 'Forbidden', message, 'net');
     run = world.reconciler().createSync();
     await sync();
     expect(world.condition(NETWORK_DATA_WRITTEN)).to.include({ status: 'True' });

@@ -8,10 +8,14 @@ import type { AddressLease } from '../../api/address-lease.js';
 import { type LeaseRecord, createLease, readLease } from '../../addressing/lease/lease.js';
 import { parseAddress } from '../../addressing/address/address.js';
 import { Cache } from '../../kube/cache.js';
+import { Client } from '../../kube/client.js';
 import type { Sync, SyncResult } from '../../kube/controller-loop.js';
-import type { Secret } from '../../kube/resources.js';
 import type { Resource } from '../../kube/resource.js';
-import { apiError } from '../../test/api-errors.js';
+import { ADDRESS_LEASES, IPAM_CLAIMS, SECRETS, type Secret } from '../../kube/resources.js';
+import { type Fault, MemoryTransport, targetOf } from '../../kube/testing/memory-transport.js';
+import type { Admission } from '../../kube/testing/object-tracker.js';
+import { FORBIDDEN, refusal } from '../../kube/testing/refusals.js';
+import type { ApiRequest } from '../../kube/transport/transport.js';
 import { NAMESPACE } from '../../test/workload-objects.js';
 import { GuestWorld, guestSpec } from './guest-world.js';
 import type { GuestMetrics } from '../metrics.js';
@@ -28,7 +32,7 @@ export const VMI_RUNS = {
 export const UID_LABEL = 'ipam.holdfast.dev/workload-uid';
 /** Of kube-apiserver v1.37. */
 const DENIAL =
-  "secrets \"net\" is forbidden: ValidatingAdmissionPolicy 'holdfast-network-data' with binding 'holdfast-network-data' denied request: " +
+  "is forbidden: ValidatingAdmissionPolicy 'holdfast-network-data' with binding 'holdfast-network-data' denied request: " +
   'holdfast-guest may only write the Secret of the VM whose UID is its label ipam.holdfast.dev/workload-uid';
 
 interface VmOptions {
@@ -55,14 +59,28 @@ export class ReconcilerWorld extends GuestWorld {
   readonly vms = new Cache<VirtualMachine>({ ...VM_INDEXES, [BY_SECRET]: secretKeysOf });
   readonly vmis = new Cache<VirtualMachineInstance>({ ...VMI_INDEXES, [BY_SECRET]: secretKeysOf });
   readonly namespaces = new Cache<KubeObject>();
-  readonly secrets = new Map<string, Secret>();
-  readonly leases = new Map<string, AddressLease>();
+  readonly api = new MemoryTransport();
+  readonly tracker = this.api.tracker;
+  readonly secrets = this.tracker.objects(SECRETS);
+  readonly leases = this.tracker.objects(ADDRESS_LEASES);
   /** What the cache of locked leases shows; undefined: all leases as they are. */
   shownLeases: readonly AddressLease[] | undefined;
   readonly requests: string[] = [];
   readonly events: string[] = [];
   readonly counted = { misconfigured: 0, notWritten: new Map<string, number>(), written: 0 };
   now = 0;
+
+  constructor() {
+    super();
+    this.tracker.admit = checkPolicy;
+    this.tracker.observe(IPAM_CLAIMS, ({ object }) => this.claims.set(object));
+    this.api.before = (request) => this.#receive(request);
+  }
+
+  /** Secret `net`. */
+  get secret(): Secret | undefined {
+    return this.tracker.find(SECRETS, { namespace: NAMESPACE, name: 'net' });
+  }
 
   reconciler(): WorkloadReconciler {
     const watched = Object.fromEntries(
@@ -79,7 +97,7 @@ export class ReconcilerWorld extends GuestWorld {
     const views = { watched, directory: this.directory, gate: { isOpen: () => true }, onGateChange: () => 0 };
     return new WorkloadReconciler({
       views: views as unknown as GuestViews,
-      client: this as never,
+      client: new Client(this.api),
       config: { namespace: 'holdfast-system', guestGraceMs: 60_000 },
       clock: { now: () => this.now, wall: () => this.now } as never,
       events: {
@@ -125,9 +143,9 @@ export class ReconcilerWorld extends GuestWorld {
 
   /** Adds Secret `net` as a backup tool restores it: without an owner, with the label and the text of a former VM. */
   restoreSecret(text: string): void {
-    const metadata = { name: 'net', labels: { [UID_LABEL]: 'former' } };
+    const metadata = { name: 'net', namespace: NAMESPACE, labels: { [UID_LABEL]: 'former' } };
     const data = { networkdata: Buffer.from(text).toString('base64') };
-    this.secrets.set('net', { type: 'ipam.holdfast.dev/network-data', metadata, data });
+    this.tracker.put(SECRETS, { type: 'ipam.holdfast.dev/network-data', metadata, data });
   }
 
   addVmi(uid: string, status: VirtualMachineInstance['status']): void {
@@ -142,82 +160,62 @@ export class ReconcilerWorld extends GuestWorld {
     this.vmis.set({ metadata, ...(status && { status }) });
   }
 
+  override addClaim(...given: Parameters<GuestWorld['addClaim']>): IPAMClaim {
+    return this.setClaim(super.addClaim(...given));
+  }
+
+  setClaim(claim: IPAMClaim): IPAMClaim {
+    this.tracker.put(IPAM_CLAIMS, claim);
+    return claim;
+  }
+
   addLease(text: string, { metadata: { name, uid = '' } }: IPAMClaim): void {
     const owner = { kind: 'IPAMClaim' as const, namespace: NAMESPACE, name, uid };
     const write = createLease({ address: parseAddress(text), addressSpace: 'data', pool: 'data', owner });
     if (write.verb !== 'create') throw new TypeError('a new lease is created');
-    const { lease } = write;
-    this.leases.set(lease.metadata.name, {
-      ...lease,
-      metadata: { ...lease.metadata, uid: text, resourceVersion: '1' },
-    });
+    this.tracker.put(ADDRESS_LEASES, write.lease);
+  }
+
+  deleteAll(kind: Resource): void {
+    for (const { metadata } of this.tracker.list(kind)) this.tracker.remove(kind, metadata);
   }
 
   /** Of patches of Secrets. */
-  failure: ReturnType<typeof apiError> | undefined;
+  failure: Error | undefined;
   /** Why the API server rejects new Secrets. */
-  denial: ReturnType<typeof apiError> | undefined;
+  denial: Error | undefined;
 
-  create(resource: Resource, object: Secret): Promise<KubeObject> {
-    const { name } = object.metadata;
-    this.requests.push(`create ${resource.plural} ${name}`);
-    if (this.denial !== undefined) return Promise.reject(this.denial);
-    if (this.secrets.has(name)) return Promise.reject(apiError(409, 'AlreadyExists', 'exists', name));
-    this.secrets.set(name, object);
-    return Promise.resolve(object);
+  /** How a request fails. */
+  protected faultOf({ method, path }: ApiRequest): Fault {
+    const isOfSecret = targetOf(path).kind.plural === 'secrets';
+    const error = isOfSecret ? { POST: this.denial, PATCH: this.failure }[method] : undefined;
+    return error && { error, applied: false };
   }
 
-  patch(resource: Resource, { name }: { name: string }, { body }: { body: Secret & IPAMClaim }): Promise<KubeObject> {
-    this.requests.push(`patch ${resource.plural} ${name}`);
-    if (resource.plural === 'secrets') return this.#patchSecret(name, body);
-    if (resource.plural === 'addressleases') return this.patchLease(name, body as unknown as AddressLease);
-    const claim = this.claims.get(`${NAMESPACE}/${name}`)!;
-    const changed = { ...claim, status: { ...claim.status, ...body.status } } as IPAMClaim;
-    this.claims.set(changed);
-    return Promise.resolve(changed);
-  }
-
-  /** As the API server with the preconditions of a patch. */
-  protected patchLease(name: string, { metadata, spec }: AddressLease): Promise<AddressLease> {
-    const before = this.leases.get(name);
-    if (before === undefined) return Promise.reject(apiError(404, 'NotFound', 'not found', name));
-    if (before.metadata.uid !== metadata.uid || before.metadata.resourceVersion !== metadata.resourceVersion)
-      return Promise.reject(apiError(409, 'Conflict', 'the lease has changed', name));
-    const kept = Object.entries({ ...before.spec, ...spec }).filter(([, value]) => (value as unknown) !== null);
-    const changed: AddressLease = {
-      metadata: { ...before.metadata, resourceVersion: String(Number(metadata.resourceVersion) + 1) },
-      spec: Object.fromEntries(kept) as unknown as AddressLease['spec'],
-    };
-    this.leases.set(name, changed);
-    return Promise.resolve(changed);
-  }
-
-  /** As the API server with the policy holdfast-network-data. */
-  #patchSecret(name: string, { metadata, data }: Secret): Promise<KubeObject> {
-    if (this.failure !== undefined) return Promise.reject(this.failure);
-    const before = this.secrets.get(name);
-    if (before === undefined) return Promise.reject(apiError(404, 'NotFound', 'not found', name));
-    const isSameVm = before.metadata.labels?.[UID_LABEL] === metadata.labels?.[UID_LABEL];
-    const isOrphan = (before.metadata.ownerReferences ?? []).length === 0;
-    if (before.type !== 'ipam.holdfast.dev/network-data' || !(isSameVm || isOrphan))
-      return Promise.reject(apiError(403, 'Forbidden', DENIAL, name));
-    const kept = Object.entries({ ...before.data, ...data }).filter(([, value]) => (value as string | null) !== null);
-    const changed = { ...before, metadata: { ...before.metadata, ...metadata }, data: Object.fromEntries(kept) };
-    this.secrets.set(name, changed);
-    return Promise.resolve(changed);
-  }
-
-  find(_resource: Resource, { name }: { name: string }): Promise<KubeObject | undefined> {
-    return Promise.resolve(this.leases.get(name));
+  #receive(request: ApiRequest): Fault {
+    const { method, path, body } = request;
+    const { kind, name = (body as KubeObject | undefined)?.metadata.name } = targetOf(path);
+    if (method !== 'GET') this.requests.push(`${method === 'POST' ? 'create' : 'patch'} ${kind.plural} ${name}`);
+    return this.faultOf(request);
   }
 
   get textOfSecret(): string {
-    return Buffer.from(this.secrets.get('net')?.data?.networkdata ?? '', 'base64').toString();
+    return Buffer.from(this.secret?.data?.networkdata ?? '', 'base64').toString();
   }
 
   condition(type: string) {
     return conditionOf(this.claims.get(`${NAMESPACE}/vm1.data`)!, type);
   }
+}
+
+/** As the policy holdfast-network-data. */
+function checkPolicy({ verb, kind, before, after }: Admission): void {
+  if (kind.plural !== 'secrets' || verb !== 'update') return;
+  const { type, metadata } = before as Secret;
+  const isSameVm = metadata.labels?.[UID_LABEL] === after?.metadata.labels?.[UID_LABEL];
+  const isOrphan = (metadata.ownerReferences ?? []).length === 0;
+  if (type !== 'ipam.holdfast.dev/network-data' || !(isSameVm || isOrphan))
+    throw refusal(kind, metadata.name, FORBIDDEN, DENIAL);
 }
 
 /** Reconciles a workload once. */
