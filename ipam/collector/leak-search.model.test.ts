@@ -108,7 +108,10 @@ const HAPPEN: { [W in Happening['what']]: (world: LeakWorld, happened: Happening
     if (lease !== undefined) world.put('addressleases', lease);
   },
   deliver: (world, { plural }) => world.deliver(plural),
-  emptyList: (world, { plural }) => world[plural === 'pods' ? 'pods' : 'claims'].cache.clear(),
+  emptyList: (world, { plural }) => {
+    const { cache } = world[plural === 'pods' ? 'pods' : 'claims'];
+    for (const key of cache.keys()) cache.delete(key);
+  },
   mood: (world, { mood }) => {
     world.readFault = mood;
   },

@@ -1,15 +1,9 @@
+import { isRight } from './access-reviews.js';
 import { kustomizeBase } from './render.js';
-import type { Manifest } from '../../bed/control-plane/objects.js';
 import type { BedWithHoldfast } from '../../bed/environment.js';
 import { HOLDFAST_NAMESPACE } from '../../bed/holdfast/install.js';
 import { applyManifests, readInstallation } from '../../bed/holdfast/manifests.js';
 import { HoldfastProcess } from '../../bed/holdfast/process.js';
-
-const RIGHTS = /^(ServiceAccount|(Cluster)?Role(Binding)?)$/;
-
-export function isRight({ kind }: Manifest): boolean {
-  return RIGHTS.test(kind);
-}
 
 /** Replaces the three processes of the bed and their rights by `holdfast all` and its rights, and puts them back. */
 export async function withAllInOne(bed: BedWithHoldfast, work: (all: HoldfastProcess) => Promise<void>): Promise<void> {

@@ -22,46 +22,26 @@ import type { KubeVirtController } from '../../../cluster/kubevirt-controller.js
 import { TestInformer } from '../../../kube/testing/test-informer.js';
 import { PoolDirectory } from '../../../addressing/directory/directory.js';
 import { makeClaim, makeLauncherPod, makeVm, makeVmi, networksValue } from '../../../test/kubevirt-objects.js';
+import { ManualClock } from '../../../test/manual-clock.js';
 import { adminPool, cacheOf, holdfastConfig, nad } from '../../../test/pool-objects.js';
 import { NAMESPACE, type Networks } from '../../../test/workload-objects.js';
 
 /** A clock without real waiting: a sleep advances the time and fires the timers that are due. */
-export class SelfAdvancingClock implements Clock {
-  readonly #alarms = new Set<{ at: number; run: () => void }>();
+export class SelfAdvancingClock extends ManualClock {
   /** Called after each step. */
   onStep: () => void = () => undefined;
-  #now = Date.UTC(2026, 0, 1);
-  #set = 0;
 
-  now(): number {
-    return this.#now;
+  constructor() {
+    super(Date.UTC(2026, 0, 1));
   }
 
-  wall(): number {
-    return this.#now + this.#set;
-  }
-
-  /** Shifts the wall clock. */
-  setWall(ms: number): void {
-    this.#set += ms;
-  }
-
-  async sleep(ms: number): Promise<void> {
+  override async sleep(ms: number): Promise<void> {
     await Promise.resolve();
     this.advance(ms);
   }
 
-  setTimer(ms: number, run: () => void): () => void {
-    const alarm = { at: this.#now + ms, run };
-    this.#alarms.add(alarm);
-    return () => this.#alarms.delete(alarm);
-  }
-
   advance(ms: number): void {
-    this.#now += ms;
-    for (const alarm of [...this.#alarms]) {
-      if (alarm.at <= this.#now && this.#alarms.delete(alarm)) alarm.run();
-    }
+    this.advanceTo(this.now() + ms);
     this.onStep();
   }
 }

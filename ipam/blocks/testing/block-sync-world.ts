@@ -11,14 +11,15 @@ import { type LeaseRecord, createLease } from '../../../addressing/lease/lease.j
 import { LeaseBook } from '../../leases/lease-book.js';
 import { PoolUsage } from '../../pools/usage.js';
 import { Cache } from '../../../kube/cache.js';
-import { StatusError } from '../../../kube/errors.js';
+import { Client } from '../../../kube/client.js';
 import type { Logger } from '../../../kube/log.js';
 import type { SyncResult } from '../../../kube/controller-loop.js';
 import { PoolDirectory } from '../../../addressing/directory/directory.js';
 import type { AddressPool } from '../../../api/address-pool.js';
-import { ADDRESS_BLOCKS } from '../../../kube/resources.js';
+import { ADDRESS_BLOCKS, ADDRESS_POOLS, NODES } from '../../../kube/resources.js';
 import { LaggingInformer } from '../../../kube/testing/lagging-informer.js';
-import { ObjectTracker } from '../../../kube/testing/object-tracker.js';
+import { MemoryTransport, targetOf } from '../../../kube/testing/memory-transport.js';
+import type { ApiRequest } from '../../../kube/transport/transport.js';
 import { ManualClock } from '../../../test/manual-clock.js';
 import { type ObjectWrite, writeObject } from '../../../test/tracker-writes.js';
 
@@ -29,10 +30,6 @@ export class BlockSyncWorld {
   readonly clock = new ManualClock(Date.UTC(2026, 0, 1));
   readonly pools = new Cache<AddressPool>();
   readonly nodes = new Cache<KubeObject>();
-  /** Nodes on the API server, which may differ from the cache. */
-  readonly liveNodes = new Set<string>();
-  /** Pools on the API server. */
-  readonly livePools = new Map<string, AddressPool>();
   readonly leases = new LeaseBook();
   readonly blocks = new BlockBook();
   readonly shortages = new ClaimShortages();
@@ -45,7 +42,8 @@ export class BlockSyncWorld {
   isGateOpen = true;
   /** Called before each write. It may throw errors of a client. */
   beforeWrite: (write: string) => void = () => undefined;
-  readonly #tracker = new ObjectTracker();
+  readonly #api = new MemoryTransport();
+  readonly #tracker = this.#api.tracker;
   readonly #watch = new LaggingInformer(this.#tracker, { resource: ADDRESS_BLOCKS, transform: readBlock });
   #serial = 0;
   readonly #usage = new PoolUsage(this.leases, () => true);
@@ -54,6 +52,7 @@ export class BlockSyncWorld {
   #sync: (pool: string) => Promise<SyncResult>;
 
   constructor() {
+    this.#api.before = (request) => this.#receive(request);
     this.#watch.list();
     this.blocks.attach(this.#watch);
     this.#sync = this.elect();
@@ -72,7 +71,7 @@ export class BlockSyncWorld {
       leaseCounts: this.#leaseCounts,
       slices: this.#slices,
       shortages,
-      client: this.#client() as never,
+      client: new Client(this.#api),
       policy,
       gate: { isOpen: () => this.isGateOpen },
       clock,
@@ -106,24 +105,24 @@ export class BlockSyncWorld {
   }
 
   putPool(pool: AddressPool): void {
-    this.livePools.set(pool.metadata.name, pool);
+    this.#tracker.put(ADDRESS_POOLS, pool);
     this.pools.set(pool);
     this.directory.changed();
   }
 
   dropPool(name: string): void {
-    this.livePools.delete(name);
+    this.#tracker.remove(ADDRESS_POOLS, { name });
     this.pools.delete(name);
     this.directory.changed();
   }
 
   putNode(name: string, labels: Record<string, string> = {}): void {
-    this.liveNodes.add(name);
+    this.#tracker.put(NODES, { metadata: { name } });
     this.nodes.set({ metadata: { name, labels } });
   }
 
   dropNode(name: string): void {
-    this.liveNodes.delete(name);
+    this.#tracker.remove(NODES, { name });
     this.nodes.delete(name);
   }
 
@@ -187,38 +186,14 @@ export class BlockSyncWorld {
     return found.metadata.name;
   }
 
-  #client(): object {
-    const write = async (what: string, act: () => unknown) => {
-      this.writes.push(what);
-      await Promise.resolve();
-      this.beforeWrite(what);
-      return act();
-    };
-    return {
-      get: ({ plural }: { plural: string }, { name }: { name: string }) => this.#get(plural, name),
-      create: (_: unknown, block: AddressBlock) =>
-        write(`create ${block.spec.cidr} ${block.spec.node}`, () => this.#write({ verb: 'create', object: block })),
-      patch: (_: unknown, { name }: { name: string }, { body }: { body: object }, call: { subresource?: string }) => {
-        const verb = call.subresource === 'status' ? 'patch-status' : 'patch';
-        const { status } = body as { status?: { release: string | null } };
-        const said = status === undefined ? '' : ` ${status.release ?? 'nothing'}`;
-        return write(`${verb} ${name}${said}`, () => this.#write({ verb, name, body }));
-      },
-      delete: (_: unknown, { name }: { name: string }, preconditions: object) =>
-        write(`delete ${name}`, () => void this.#write({ verb: 'delete', name, ...preconditions })),
-    };
-  }
-
-  #get(plural: string, name: string): Promise<unknown> {
-    const found = {
-      nodes: this.liveNodes.has(name) ? { metadata: { name } } : undefined,
-      addresspools: this.livePools.get(name),
-      addressblocks: this.#tracker.find(ADDRESS_BLOCKS, { name }),
-    }[plural];
-    if (found) return Promise.resolve(found);
-    const details = { name };
-    return Promise.reject(
-      new StatusError({ request: 'GET', status: 404, reason: 'NotFound', message: 'not found', details }),
-    );
+  #receive({ method, path, body }: ApiRequest): void {
+    if (method === 'GET') return;
+    const { name, subresource } = targetOf(path);
+    const { spec, status } = (body ?? {}) as Partial<AddressBlock>;
+    const said = status === undefined ? '' : ` ${status.release ?? 'nothing'}`;
+    const verb = subresource === undefined ? method.toLowerCase() : `patch-${subresource}`;
+    const write = method === 'POST' ? `create ${spec?.cidr} ${spec?.node}` : `${verb} ${name}${said}`;
+    this.writes.push(write);
+    this.beforeWrite(write);
   }
 }

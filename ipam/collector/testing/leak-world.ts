@@ -1,15 +1,15 @@
 import type { AddressLease, LeaseOwner } from '../../../api/address-lease.js';
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
-import { type KubeObject, joinKey, objectKey } from '../../../api/meta.js';
+import { type KubeObject, joinKey } from '../../../api/meta.js';
 import type { Pod } from '../../../api/pod.js';
-import { type ClaimPod, transformClaimPod } from '../../claims/running/claim-pods.js';
+import { transformClaimPod } from '../../claims/running/claim-pods.js';
 import type { CollectorReport } from '../report.js';
 import { parseAddress } from '../../../addressing/address/address.js';
-import { type LeaseRecord, type LeaseWrite, createLease, readLease } from '../../../addressing/lease/lease.js';
+import { type LeaseWrite, createLease, readLease } from '../../../addressing/lease/lease.js';
 import { LeaseBook } from '../../leases/lease-book.js';
 import { Client } from '../../../kube/client.js';
 import { StatusError, TransportError } from '../../../kube/errors.js';
-import type { ObjectChange } from '../../../kube/informer.js';
+import { LaggingInformer } from '../../../kube/testing/lagging-informer.js';
 import type { Resource } from '../../../kube/resource.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, PODS } from '../../../kube/resources.js';
 import { MemoryTransport, targetOf } from '../../../kube/testing/memory-transport.js';
@@ -50,8 +50,13 @@ export class LeakWorld {
   readonly kept: string[] = [];
   readonly expired: string[] = [];
   readonly requests: string[] = [];
-  readonly claims = { cache: new Map<string, IPAMClaim>(), hasSynced: true, lastProgress: this.now };
-  readonly pods = { cache: new Map<string, ClaimPod>(), hasSynced: true, lastProgress: this.now };
+  readonly claims = new LaggingInformer(this.#api.tracker, { resource: IPAM_CLAIMS });
+  readonly pods = new LaggingInformer(this.#api.tracker, { resource: PODS, transform: transformClaimPod });
+  readonly informers = {
+    addressleases: new LaggingInformer(this.#api.tracker, { resource: ADDRESS_LEASES, transform: readLease }),
+    ipamclaims: this.claims,
+    pods: this.pods,
+  };
   /** The nodes as the cache has them. */
   readonly nodes = { cache: new Map<string, KubeObject>([[NODE, { metadata: { name: NODE } }]]), hasSynced: true };
   /** The pools as the cache has them. */
@@ -60,12 +65,10 @@ export class LeakWorld {
     stateOf: (name: string): PoolState | undefined =>
       this.pools.has(name) ? { kind: 'closing', message: '' } : undefined,
   };
-  readonly #told = new Map<string, LeaseRecord>();
-  #tell: (change: ObjectChange<LeaseRecord>) => void = () => undefined;
 
   readonly users = {
     podsOf: ({ metadata: { namespace, name } }: IPAMClaim) =>
-      [...this.pods.cache.values()].filter((pod) => pod.metadata.namespace === namespace && pod.claims.includes(name)),
+      this.pods.cache.list().filter((pod) => pod.metadata.namespace === namespace && pod.claims.includes(name)),
   };
 
   readonly book = new LeaseBook();
@@ -91,9 +94,11 @@ export class LeakWorld {
     this.#api.tracker.admit = ({ before, after }) =>
       this.onWrite(before as AddressLease, after as AddressLease | undefined);
     this.book.attach(
-      { hasSynced: false, onChange: (handler) => (this.#tell = handler) },
+      { hasSynced: false, onChange: (handler) => this.informers.addressleases.onChange(handler) },
       { now: () => this.cacheNow() },
     );
+    for (const informer of Object.values(this.informers)) informer.list();
+    this.deliverAll();
   }
 
   put<T extends KubeObject>(plural: Plural, object: T): T {
@@ -153,30 +158,17 @@ export class LeakWorld {
   /** The caches of the kinds see what is there. */
   deliver(...plurals: Plural[]): void {
     for (const plural of plurals) {
-      const objects = [...this.objects[plural].values()];
-      if (plural === 'addressleases') this.#deliverLeases((objects as AddressLease[]).map(readLease));
-      else if (plural === 'ipamclaims') replace(this.claims, objects as IPAMClaim[], this.now);
-      else if (plural === 'pods') replace(this.pods, objects.map(transformClaimPod), this.now);
+      if (plural === 'addresspools') continue;
+      const informer = this.informers[plural];
+      // a test may have set it
+      const { hasSynced } = informer;
+      informer.list();
+      Object.assign(informer, { hasSynced, lastProgress: this.now });
     }
   }
 
   deliverAll(): void {
     this.deliver('addressleases', 'ipamclaims', 'pods');
-  }
-
-  /** As after a relist: what came and went meanwhile is never told. */
-  #deliverLeases(leases: readonly LeaseRecord[]): void {
-    const uids = new Set(leases.map(({ metadata }) => metadata.uid));
-    for (const [name, object] of [...this.#told]) {
-      if (uids.has(object.metadata.uid)) continue;
-      this.#told.delete(name);
-      this.#tell({ type: 'removed', object, before: object });
-    }
-    for (const object of leases) {
-      const before = this.#told.get(object.metadata.name);
-      this.#told.set(object.metadata.name, object);
-      this.#tell(before === undefined ? { type: 'added', object } : { type: 'changed', object, before });
-    }
   }
 
   #receive({ method, path, body }: ApiRequest): void {
@@ -218,16 +210,6 @@ function ownerOf(owner: IPAMClaim | Pod | undefined): LeaseOwner | undefined {
   if (owner === undefined) return undefined;
   const { namespace = '', name, uid = '' } = owner.metadata;
   return { kind: 'status' in owner && 'ips' in (owner.status ?? {}) ? 'IPAMClaim' : 'Pod', namespace, name, uid };
-}
-
-function replace<S extends KubeObject>(
-  followed: { cache: Map<string, S>; lastProgress: number },
-  objects: readonly S[],
-  now: number,
-): void {
-  followed.cache.clear();
-  for (const object of objects) followed.cache.set(objectKey(object), object);
-  followed.lastProgress = now;
 }
 
 function statusError(status: number, reason: string, details: StatusError['details']): StatusError {

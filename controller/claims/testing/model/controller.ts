@@ -1,24 +1,17 @@
 import type { IPAMClaim } from '../../../../api/ipam-claim.js';
 import type { VirtualMachineInstance } from '../../../../api/kubevirt.js';
 import { type KubeObject, objectKey } from '../../../../api/meta.js';
-import type { Listers } from '../../observe.js';
 import { createSync } from '../../sync.js';
 import { allKeys, keysOfClaim, keysOfLauncher, keysOfNad, keysOfNamespace } from '../../workload-keys.js';
 import { BlockedWorkloads } from '../../waiting-workloads.js';
 import { CreatedClaims } from '../../created-claims.js';
 import { LAUNCHER_INDEXES, transformLauncher } from '../../../caches.js';
-import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../../../../cluster/watch-specs.js';
-import {
-  transformClaim,
-  transformNad,
-  transformNamespace,
-  transformVm,
-  transformVmi,
-} from '../../../../cluster/transforms.js';
-import { Cache } from '../../../../kube/cache.js';
+import { CLAIM_WATCH, NAD_WATCH, NAMESPACE_WATCH, VMI_WATCH, VM_WATCH } from '../../../../cluster/watch-specs.js';
 import { Client } from '../../../../kube/client.js';
 import { StatusError, TransportError } from '../../../../kube/errors.js';
 import type { ObjectChange } from '../../../../kube/informer.js';
+import { PODS } from '../../../../kube/resources.js';
+import { LaggingInformer } from '../../../../kube/testing/lagging-informer.js';
 import { syncDependencies } from '../sync-dependencies.js';
 import { KINDS, type Kind, type ClaimsWorld, timeOf } from './world.js';
 import { WorldApi } from './world-api.js';
@@ -48,8 +41,7 @@ export class ModelController {
   readonly api: WorldApi;
   readonly #world: ClaimsWorld;
   readonly #client: Client;
-  #caches = emptyCaches();
-  #seen: Record<Kind, number>;
+  #watches!: ReturnType<typeof watchesOf>;
   #waiters = new BlockedWorkloads();
   #created = new CreatedClaims({ now: () => 0 });
 
@@ -57,35 +49,27 @@ export class ModelController {
     this.#world = world;
     this.api = new WorldApi(world);
     this.#client = new Client(this.api);
-    this.#seen = atStart();
     this.restart();
   }
 
   /** Starts a new process: it lists all kinds in their latest version. */
   restart(): void {
-    this.#caches = emptyCaches();
+    this.#watches = watchesOf(this.#world);
     this.#waiters = new BlockedWorkloads();
     this.#created = new CreatedClaims({ now: () => 0 });
-    this.#seen = atStart();
+    for (const kind of KINDS) {
+      const informer = this.#watches[kind] as LaggingInformer<KubeObject>;
+      informer.list();
+      informer.onChange((change) => this.#observe(kind, change));
+    }
     this.queue.clear();
     this.retries.clear();
-    for (const kind of KINDS) {
-      for (const object of this.#world.list(kind)) this.#store(kind, object);
-      this.#seen[kind] = this.#world.log(kind).length;
-    }
     for (const key of allKeys(this.#caches)) this.queue.add(key);
   }
 
   /** Delivers some watch events of a kind. Returns whether there were any. */
   deliver(kind: Kind, count: number): boolean {
-    const events = this.#world.log(kind).slice(this.#seen[kind], this.#seen[kind] + count);
-    this.#seen[kind] += events.length;
-    for (const { type, object } of events) {
-      const change = type === 'DELETED' ? this.#remove(kind, object) : this.#store(kind, object);
-      if (kind === 'claims') this.#created.shown(change.object as IPAMClaim);
-      for (const key of this.#keysOf(kind, change)) this.queue.add(key);
-    }
-    return events.length > 0;
+    return this.#watches[kind].deliver(count);
   }
 
   deliverAll(): boolean {
@@ -124,6 +108,19 @@ export class ModelController {
     return true;
   }
 
+  get #caches() {
+    const { vms, vmis, launchers, claims, networks, namespaces } = this.#watches;
+    return {
+      ...{ vms: vms.cache, vmis: vmis.cache, launchers: launchers.cache },
+      ...{ claims: claims.cache, networks: networks.cache, namespaces: namespaces.cache },
+    };
+  }
+
+  #observe(kind: Kind, change: ObjectChange<KubeObject>): void {
+    if (kind === 'claims') this.#created.shown(change.object as IPAMClaim);
+    for (const key of this.#keysOf(kind, change)) this.queue.add(key);
+  }
+
   async #sync(key: string): Promise<void> {
     const listers = this.#caches;
     const sync = createSync({
@@ -159,43 +156,19 @@ export class ModelController {
         return keysOfNamespace(change, caches);
     }
   }
-
-  #store(kind: Kind, object: KubeObject): ObjectChange<KubeObject> {
-    const small = SHRINK[kind](object);
-    const before = (this.#caches[kind] as Cache<KubeObject>).set(small);
-    return before === undefined ? { type: 'added', object: small } : { type: 'changed', object: small, before };
-  }
-
-  #remove(kind: Kind, object: KubeObject): ObjectChange<KubeObject> {
-    const before = this.#caches[kind].delete(objectKey(object)) ?? SHRINK[kind](object);
-    return { type: 'removed', object: before, before };
-  }
 }
 
-type Caches = {
-  [K in keyof Listers]: Listers[K] extends { get(key: string): infer S } ? Cache<NonNullable<S> & KubeObject> : never;
-};
-
-const SHRINK = {
-  vms: transformVm,
-  vmis: transformVmi,
-  launchers: transformLauncher,
-  claims: transformClaim,
-  networks: transformNad,
-  namespaces: transformNamespace,
-} as unknown as Record<Kind, (object: KubeObject) => KubeObject>;
-
-function emptyCaches(): Caches {
+function watchesOf({ tracker }: ClaimsWorld) {
   return {
-    vms: new Cache(VM_INDEXES),
-    vmis: new Cache(VMI_INDEXES),
-    launchers: new Cache(LAUNCHER_INDEXES),
-    claims: new Cache(CLAIM_INDEXES),
-    networks: new Cache(),
-    namespaces: new Cache(),
+    vms: new LaggingInformer(tracker, VM_WATCH),
+    vmis: new LaggingInformer(tracker, VMI_WATCH),
+    launchers: new LaggingInformer(tracker, {
+      resource: PODS,
+      transform: transformLauncher,
+      indexes: LAUNCHER_INDEXES,
+    }),
+    claims: new LaggingInformer(tracker, CLAIM_WATCH),
+    networks: new LaggingInformer(tracker, NAD_WATCH),
+    namespaces: new LaggingInformer(tracker, NAMESPACE_WATCH),
   };
-}
-
-function atStart(): Record<Kind, number> {
-  return { vms: 0, vmis: 0, launchers: 0, claims: 0, networks: 0, namespaces: 0 };
 }
