@@ -71,7 +71,7 @@ matrix: node_modules/.installed go ## Run the e2e tests with each pair of versio
 kind: node_modules/.installed go ## Create a kind cluster with KubeVirt and Holdfast, for e2e tests
 	@bed/kind/up.sh
 
-demo: node_modules/.installed go ## Show a VM that keeps its addresses (KEEP=1: leave everything running; NODES=real: with kubelet)
+demo: node_modules/.installed go ## Show a VM that keeps its addresses (KEEP=1: leave everything running; NODES=simulated: without kubelet)
 	@npm run --silent demo
 
 ui: node_modules/.installed go ## Open the web page on a control plane with some VMs

@@ -31,7 +31,7 @@ export async function showGuest(story: Story, narrator: Narrator, { bed, realClu
   narrator.part('A guest gets its addresses by DHCP, on a network without IPAM');
   if (bed?.wire === undefined || bed.agents === undefined) {
     const where = realCluster
-      ? 'on real nodes yet. `make demo` without NODES does'
+      ? 'on real nodes yet. `make demo NODES=simulated` does'
       : bed
         ? 'where pod networks are simulated'
         : 'on the cluster that E2E_KUBECONFIG names';

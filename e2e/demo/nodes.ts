@@ -6,11 +6,11 @@ import { messageOf } from '../../kube/errors.js';
 import type { Narrator } from './narrator.js';
 
 /**
- * Runs the demo on real nodes, if `NODES=real` asks for them and this machine allows them. Says why if it does not.
+ * Runs the demo on real nodes, unless `NODES=simulated` asks for others. Says why if this machine does not allow them.
  * @returns its status; undefined if it did not run
  */
 export async function runOnRealNodes(program: string, narrator: Narrator): Promise<number | undefined> {
-  if (!onBed || process.env.NODES !== 'real') return undefined;
+  if (!onBed || process.env.NODES === 'simulated') return undefined;
   let reason = reasonAgainstRealNodes();
   if (reason === undefined) {
     try {
