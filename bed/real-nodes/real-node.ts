@@ -129,7 +129,7 @@ export class RealNode {
 
   /** The process of a running pod's first container, by its number on the node. */
   async processOf(pod: Pod): Promise<string> {
-    const id = containerIdOf(pod)?.replace('containerd://', '') ?? '';
+    const id = containerIdOf(pod);
     const tasks = await this.run('ctr', '--namespace=k8s.io', 'tasks', 'list');
     const [, pid] = new RegExp(`^${id}\\s+(\\d+)`, 'm').exec(tasks) ?? [];
     if (id === '' || pid === undefined)
@@ -193,9 +193,10 @@ export class RealNode {
   }
 }
 
-/** The ID of a pod's first container, with the name of its runtime. */
-export function containerIdOf({ status }: Pod): string | undefined {
-  return (status as { containerStatuses?: { containerID?: string }[] }).containerStatuses?.[0]?.containerID;
+/** containerd's ID of a pod's first container; empty if there is none. */
+export function containerIdOf({ status }: Pod): string {
+  const { containerStatuses: [first] = [] } = status as { containerStatuses?: { containerID?: string }[] };
+  return first?.containerID?.replace('containerd://', '') ?? '';
 }
 
 /** If a cgroup is left, the next kubelet starts no pod for 3 s for each of its containers. */

@@ -36,9 +36,9 @@ async function killContainers({ client, nodes }: RealCluster): Promise<() => Pro
   const labelSelector = 'app.kubernetes.io/component in (controller, ipam)';
   const list = async () => (await client.list(PODS, { namespace: HOLDFAST_NAMESPACE, labelSelector })).items;
   const killed = await list();
-  for (const { metadata, spec } of killed) {
-    const node = nodes.find(({ name }) => name === spec?.nodeName);
-    for (const id of (await node?.containers('container', metadata)) ?? []) await node?.killContainer(id, 'SIGKILL');
+  for (const pod of killed) {
+    const node = nodes.find(({ name }) => name === pod.spec?.nodeName);
+    await node?.killContainer(containerIdOf(pod), 'SIGKILL');
   }
   const before = new Set(killed.map(containerIdOf));
   const haveRestarted = async () =>

@@ -31,7 +31,7 @@ if (isMultusThick)
       for (const [index, name] of names.entries()) {
         await nodes().requestPod(name, { networks, ...(index < 3 && { node: node.name }) });
         if (index !== 1) continue;
-        await node.killContainer(containerIdOf(daemon!)!.replace('containerd://', ''), 'SIGKILL');
+        await node.killContainer(containerIdOf(daemon!), 'SIGKILL');
       }
       const pods = await Promise.all(names.map((name) => nodes().waitReady(name)));
       const found = await Promise.all(pods.map((pod) => nodes().addressOf(pod, 'net1')));
