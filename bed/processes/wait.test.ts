@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { until, untilValue } from './wait.js';
+import { until, untilValue, waitLonger } from './wait.js';
 
 async function failureOf(waiting: Promise<unknown>): Promise<string> {
   return waiting.then(
@@ -48,6 +48,12 @@ describe('Waiting', () => {
     expect(await failureOf(waiting))
       .to.include('phase Running')
       .and.to.include('{"phase":"Pending"}');
+  });
+
+  it('takes longer where only the result matters', async () => {
+    waitLonger(3);
+    const failure = await failureOf(until('a sign', () => undefined, QUICK)).finally(() => waitLonger(1));
+    expect(failure).to.equal('waited 90 ms for a sign; last seen: undefined');
   });
 
   it('ends early if its signal aborts', async () => {

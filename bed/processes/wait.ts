@@ -8,6 +8,12 @@ export interface WaitOptions {
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 const DEFAULT_EVERY_MS = 50;
+let patience = 1;
+
+/** Multiplies the timeouts of all waits in this process. The demo shows what happens; how soon depends on what else the machine does. */
+export function waitLonger(factor: number): void {
+  patience = factor;
+}
 
 /**
  * Waits until the probe returns something other than undefined, null and false. If the probe throws, it is repeated.
@@ -19,7 +25,8 @@ export async function until<T>(
   probe: () => Promise<T> | T,
   options: WaitOptions = {},
 ): Promise<Exclude<T, undefined | null | false>> {
-  const { timeoutMs = DEFAULT_TIMEOUT_MS, everyMs = DEFAULT_EVERY_MS, signal } = options;
+  const { everyMs = DEFAULT_EVERY_MS, signal } = options;
+  const timeoutMs = patience * (options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
   const deadline = Date.now() + timeoutMs;
   for (;;) {
     let seen: string;

@@ -5,6 +5,7 @@ import type {
   VmiInterfaceStatus,
   VmNetwork,
 } from '../../api/kubevirt.js';
+import type { KubeObject } from '../../api/meta.js';
 import { REQUESTED_ADDRESSES_ANNOTATION } from '../../api/names.js';
 import { controllingVmi, isTerminal, type Pod } from '../../api/pod.js';
 import type { Client, DeleteOptions } from '../../kube/client.js';
@@ -140,20 +141,41 @@ export async function launchers(client: Client, ref: { namespace: string; name: 
     .sort((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''));
 }
 
-/** Waits until VM, VMI and launchers are gone. */
-export async function waitGone(client: Client, ref: { namespace: string; name: string }): Promise<void> {
-  await until(
+/**
+ * Waits until VM, VMI and launchers are gone. The error says what is left, and what holds it.
+ * @param timeoutMs by default more than the 60 s after which kubelet kills a launcher that does not end
+ */
+export async function waitGone(
+  client: Client,
+  ref: { namespace: string; name: string },
+  timeoutMs = 100_000,
+): Promise<void> {
+  await untilValue(
     `VM ${ref.name} to be gone`,
     async () => {
-      const found = await Promise.all([
+      const [vm, vmi, pods] = await Promise.all([
         client.find(VIRTUAL_MACHINES, ref),
         client.find(VIRTUAL_MACHINE_INSTANCES, ref),
-        launchers(client, ref).then((pods) => pods[0]),
+        launchers(client, ref),
       ]);
-      return found.every((object) => object === undefined);
+      return [...remains('VM', vm), ...remains('VMI', vmi), ...pods.flatMap((pod) => remains('pod', pod))];
     },
-    { timeoutMs: 60_000 },
+    (left) => left.length === 0,
+    { timeoutMs },
   );
+}
+
+function remains(kind: string, object: (KubeObject & { status?: unknown }) | undefined): object[] {
+  if (object === undefined) return [];
+  const { name, deletionTimestamp, finalizers } = object.metadata;
+  const { phase, containerStatuses } = (object.status ?? {}) as { phase?: string; containerStatuses?: Container[] };
+  const containers = containerStatuses?.map((one) => `${one.name} ${Object.keys(one.state ?? {}).join()}`);
+  return [{ kind, name, deletionTimestamp, finalizers, phase, containers }];
+}
+
+interface Container {
+  readonly name: string;
+  readonly state?: object;
 }
 
 /** Reads a VM, changes it, and writes it back. Retries if another writer was faster. */

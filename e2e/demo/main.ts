@@ -1,6 +1,7 @@
 import { type Environment, onBed, startEnvironment } from '../../bed/environment.js';
 import { gateOfProgram } from '../../bed/real-nodes/isolated-program.js';
 import { openGate } from '../../bed/real-nodes/forwarder.js';
+import { waitLonger } from '../../bed/processes/wait.js';
 import { Story } from '../../bed/story/story.js';
 import { faultsOf } from './faults.js';
 import { showGuest } from './guest-steps.js';
@@ -13,6 +14,7 @@ import { followTutorial } from './tutorial.js';
 const keep = (process.env.KEEP ?? '') !== '';
 const gate = gateOfProgram();
 const narrator = new Narrator();
+waitLonger(5);
 
 process.exitCode = (await runOnRealNodes(import.meta.filename, narrator)) ?? (await showAll());
 
