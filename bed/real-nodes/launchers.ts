@@ -1,3 +1,4 @@
+import { isBeingDeleted } from '../../api/meta.js';
 import { controllingVmi } from '../../api/pod.js';
 import { ArpAnswers } from '../node/arp-answers.js';
 import type { KubeletPod } from '../node/pod.js';
@@ -31,8 +32,13 @@ export class Launchers implements GuestNetworks {
     await this.endWithGuest(vmi, launcher);
   }
 
-  /** Ends a launcher whose guest has ended or moved away. */
+  /**
+   * Ends a launcher whose guest has ended or moved away. virt-controller deletes the launchers of a VMI that is being deleted, and kubelet ends
+   * them. If something else did so at that moment, kubelet would stop to end the sidecar and begin again, and containerd sends no second SIGTERM
+   * after a request that was cancelled (container_stop.go, "Skipping the sending of signal"): the pod would stay for its 60 s.
+   */
   async endWithGuest(vmi: Vmi, launcher: KubeletPod | undefined): Promise<void> {
+    if (isBeingDeleted(vmi)) return;
     const { namespace = '' } = vmi.metadata;
     if (hasEnded(vmi) && launcher && controllingVmi(launcher))
       await this.#end(launcher.spec?.nodeName, namespace, launcher.metadata.name);

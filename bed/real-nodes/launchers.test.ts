@@ -1,0 +1,44 @@
+import { expect } from 'chai';
+import type { KubeletPod } from '../node/pod.js';
+import type { Vmi } from '../node/virtual-machine-instance.js';
+import { Launchers } from './launchers.js';
+import type { RealNode } from './real-node.js';
+
+const VMI = { namespace: 'vms', name: 'web', uid: 'uid-of-web' };
+const OWNER = {
+  apiVersion: 'kubevirt.io/v1',
+  kind: 'VirtualMachineInstance',
+  name: 'web',
+  uid: VMI.uid,
+  controller: true,
+};
+const LAUNCHER: KubeletPod = {
+  metadata: { namespace: 'vms', name: 'virt-launcher-web', ownerReferences: [OWNER] },
+  spec: { nodeName: 'node-1' },
+};
+
+function ended(metadata: object = {}): Vmi {
+  return { metadata: { ...VMI, ...metadata }, status: { phase: 'Succeeded', nodeName: 'node-1' } };
+}
+
+describe('Launchers on real nodes', () => {
+  const killed: string[] = [];
+  const node = {
+    name: 'node-1',
+    isOn: true,
+    containers: () => Promise.resolve(['compute']),
+    killContainer: (id: string) => Promise.resolve(killed.push(id)),
+  } as unknown as RealNode;
+
+  beforeEach(() => killed.splice(0));
+
+  it('end with a guest that shuts down', async () => {
+    await new Launchers([node]).followGuest(ended(), LAUNCHER);
+    expect(killed).to.deep.equal(['compute']);
+  });
+
+  it('are left to kubelet if their VMI is being deleted', async () => {
+    await new Launchers([node]).followGuest(ended({ deletionTimestamp: '2026-11-28T12:30:00Z' }), LAUNCHER);
+    expect(killed).to.be.empty;
+  });
+});
