@@ -1,15 +1,16 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { forward } from './forwarder.js';
+import { forward, gateSocket, openGate } from './forwarder.js';
 
 const HOST = '127.0.0.1';
 
 describe('A forwarder', () => {
+  const temporary = process.env.TMPDIR;
   let folder: string;
   let socket: string;
   const servers: Server[] = [];
@@ -21,6 +22,11 @@ describe('A forwarder', () => {
   afterEach(() => {
     for (const server of servers.splice(0)) server.close();
     rmSync(folder, { recursive: true });
+  });
+
+  afterEach(() => {
+    if (temporary === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = temporary;
   });
 
   const portOf = (server: Server) => (server.address() as AddressInfo).port;
@@ -37,6 +43,22 @@ describe('A forwarder', () => {
     await once(echo, 'listening');
     servers.push(echo, await forward({ path: socket }, { host: HOST, port: portOf(echo) }));
     const one = await client();
+    one.end('hello');
+    expect(await text(one)).to.equal('hello');
+  });
+
+  it('lets processes outside reach an API server, with a kubeconfig for them', async () => {
+    const echo = createServer((one) => one.pipe(one)).listen(0, HOST);
+    await once(echo, 'listening');
+    const outside = await forward({ host: HOST, port: 0 }, { path: gateSocket(folder) });
+    servers.push(echo, outside);
+    const [inner, outer] = [echo, outside].map((one) => `https://${HOST}:${String(portOf(one))}`) as [string, string];
+    const kubeconfig = join(folder, 'kubeconfig');
+    writeFileSync(kubeconfig, `server: ${inner}`);
+    process.env.TMPDIR = folder;
+    const path = await openGate({ server: inner, kubeconfig }, portOf(outside));
+    expect(readFileSync(path, 'utf8')).to.equal(`server: ${outer}`);
+    const one = connect({ host: HOST, port: portOf(outside) });
     one.end('hello');
     expect(await text(one)).to.equal('hello');
   });
