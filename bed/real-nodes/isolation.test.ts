@@ -75,13 +75,16 @@ describe('A command in namespaces of its own', function () {
     expect(existsSync(temporaryFolderOf(killed.pid!))).to.equal(false);
   });
 
-  it('leaves only logs if it fails, until the next command', async () => {
-    const child = run(
-      'mkdir -p $TMPDIR/bed/logs $TMPDIR/bed/data; touch $TMPDIR/bed/logs/a $TMPDIR/bed/data/b; exit 1',
-    );
+  it('leaves only logs if it fails, also those of nodes, until the next command', async () => {
+    const child = run(`
+      cd $TMPDIR
+      mkdir -p bed/logs bed/data/nodes/node-1/var/log
+      touch bed/logs/a bed/data/b bed/data/nodes/node-1/var/log/kubelet.log
+      exit 1`);
     const folder = temporaryFolderOf(child.pid!);
     await once(child, 'exit');
-    expect(readdirSync(folder, { recursive: true })).to.have.members(['bed', 'bed/logs', 'bed/logs/a']);
+    const logs = ['bed/logs/a', 'bed/logs/node-1-kubelet.log'];
+    expect(readdirSync(folder, { recursive: true })).to.have.members(['bed', 'bed/logs', ...logs]);
     await once(run('true'), 'exit');
     expect(existsSync(folder)).to.equal(false);
   });

@@ -63,7 +63,13 @@ done
 for folder in /sys/fs/cgroup/holdfast-bed-$$-* /sys/fs/cgroup/*/holdfast-bed-$$-*; do remove_cgroup "$folder" || true; done
 case $status in
   0 | 130) rm -rf "$TMPDIR" ;;
-  *) rm -rf "$TMPDIR"/*/data; find "$TMPDIR" -type d -empty -delete ;;
+  *)
+    for log in "$TMPDIR"/*/data/nodes/*/var/log/*.log; do
+      node=\${log%/var/log/*}
+      mv "$log" "\${node%/data/nodes/*}/logs/\${node##*/}-\${log##*/}" 2>/dev/null || true
+    done
+    rm -rf "$TMPDIR"/*/data; find "$TMPDIR" -type d -empty -delete
+    ;;
 esac
 exit "$status"
 `;

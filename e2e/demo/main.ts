@@ -13,32 +13,42 @@ import { followTutorial } from './tutorial.js';
 // make demo [KEEP=1]: runs the commands of a tutorial on a real control plane, then a full pool, killed processes, and a guest.
 const keep = (process.env.KEEP ?? '') !== '';
 const gate = gateOfProgram();
+let interrupt: () => void = () => process.exit(130); // the bed's processes end with this one
 const narrator = new Narrator();
 waitLonger(5);
 
 process.exitCode = (await runOnRealNodes(import.meta.filename, narrator)) ?? (await showAll());
 
 async function showAll(): Promise<number> {
-  let interrupt = () => process.exit(130); // the bed's processes end with this one
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupt());
   introduce();
   const progress = (line: string) => narrator.progress(line);
   const environment = await startEnvironment(progress, { isBuilt: gate !== undefined, overlay: withQuickSettings });
   try {
-    await followTutorial(environment, narrator);
-    const story = await Story.begin(environment, 'demo');
-    await runScenario(story, narrator, faultsOf(environment));
-    await showGuest(story, narrator, environment);
-    const failed = narrator.end();
-    if (keep) {
-      await describeUse(environment);
-      await new Promise<void>((resolve) => (interrupt = resolve as never));
-    } else narrator.say('Next: `make demo KEEP=1` leaves everything running for kubectl. `make test` runs all tests.');
-    await story.end();
-    return failed === 0 ? 0 : 1;
-  } finally {
-    await environment.stop();
+    if (await show(environment)) {
+      await environment.stop();
+      return 0;
+    }
+  } catch (error) {
+    console.error(error);
   }
+  sayWhereLogsAre(environment);
+  return process.exit(1); // as after a crash: all processes end, and the logs stay
+}
+
+/** @returns whether all checks passed */
+async function show(environment: Environment): Promise<boolean> {
+  await followTutorial(environment, narrator);
+  const story = await Story.begin(environment, 'demo');
+  await runScenario(story, narrator, faultsOf(environment));
+  await showGuest(story, narrator, environment);
+  const failed = narrator.end();
+  if (keep) {
+    await describeUse(environment);
+    await new Promise<void>((resolve) => (interrupt = resolve));
+  } else narrator.say('Next: `make demo KEEP=1` leaves everything running for kubectl. `make test` runs all tests.');
+  await story.end();
+  return failed === 0;
 }
 
 function introduce(): void {
@@ -61,13 +71,18 @@ function introduce(): void {
   }
 }
 
-async function describeUse({ kubeconfig, bed, realCluster }: Environment): Promise<void> {
+async function describeUse(environment: Environment): Promise<void> {
+  const { kubeconfig, realCluster } = environment;
   const path = gate && realCluster ? await openGate(realCluster, gate) : kubeconfig;
   narrator.chapter('Everything runs until Ctrl-C. Commands for another terminal');
   narrator.say(`export KUBECONFIG=${path}`);
   narrator.say('kubectl apply -n demo -f manifests/samples/holdfast-network.yaml -f manifests/samples/vm.yaml');
   narrator.say('kubectl get -n demo vm,vmi,pods,ipamclaims');
   narrator.say('kubectl get apools,aleases   # pools, leases and their owners');
+  sayWhereLogsAre(environment);
+}
+
+function sayWhereLogsAre({ bed, realCluster }: Environment): void {
   const logs = (bed ?? realCluster)?.logDir;
   if (logs !== undefined) narrator.say(`logs: ${logs}`);
 }
