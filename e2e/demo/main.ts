@@ -76,6 +76,7 @@ async function describeUse(environment: Environment): Promise<void> {
   const path = gate && realCluster ? await openGate(realCluster, gate) : kubeconfig;
   narrator.chapter('Everything runs until Ctrl-C. Commands for another terminal');
   narrator.say(`export KUBECONFIG=${path}`);
+  narrator.say('kubectl wait apools --all --for=delete --timeout=5m   # the next network has the same addresses');
   narrator.say('kubectl apply -n demo -f manifests/samples/holdfast-network.yaml -f manifests/samples/vm.yaml');
   narrator.say('kubectl get -n demo vm,vmi,pods,ipamclaims');
   narrator.say('kubectl get apools,aleases   # pools, leases and their owners');

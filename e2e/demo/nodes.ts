@@ -10,7 +10,10 @@ import type { Narrator } from './narrator.js';
  * @returns its status; undefined if it did not run
  */
 export async function runOnRealNodes(program: string, narrator: Narrator): Promise<number | undefined> {
-  if (!onBed || process.env.NODES === 'simulated') return undefined;
+  const { NODES = '' } = process.env;
+  if (!['', 'real', 'simulated'].includes(NODES))
+    throw new TypeError(`NODES=${NODES}: the demo has real and simulated nodes`);
+  if (!onBed || NODES === 'simulated') return undefined;
   let reason = reasonAgainstRealNodes();
   if (reason === undefined) {
     try {
