@@ -8,7 +8,7 @@ function podWithContainer(id: string): Pod {
     containerStatuses: [{ containerID: `containerd://${id}` }],
     conditions: [{ type: 'Ready', status: 'True' }],
   };
-  return { metadata: { name: 'ipam' }, spec: { nodeName: 'node-1' }, status } as unknown as Pod;
+  return { metadata: { name: 'ipam' }, spec: { nodeName: 'node-1' }, status };
 }
 
 describe('The demo on real nodes', () => {
