@@ -33,9 +33,9 @@ export class Launchers implements GuestNetworks {
   }
 
   /**
-   * Ends a launcher whose guest has ended or moved away. virt-controller deletes the launchers of a VMI that is being deleted, and kubelet ends
-   * them. If something else did so at that moment, kubelet would stop to end the sidecar and begin again, and containerd sends no second SIGTERM
-   * after a request that was cancelled (container_stop.go, "Skipping the sending of signal"): the pod would stay for its 60 s.
+   * Ends a launcher whose guest has ended or moved away. Those of a VMI that is being deleted are left to virt-controller and kubelet. Two that
+   * end a launcher may meet: kubelet then cancels its first request to stop the sidecar, and containerd sends no second SIGTERM (its source says
+   * "Skipping the sending of signal"). The pod would stay for its 60 s.
    */
   async endWithGuest(vmi: Vmi, launcher: KubeletPod | undefined): Promise<void> {
     if (isBeingDeleted(vmi)) return;
