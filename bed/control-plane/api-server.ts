@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Certificates } from './certificates.js';
 import type { Etcd } from './etcd.js';
 import type { Program } from '../build/binaries.js';
+import { RARE_COLLECTION } from './garbage-collection.js';
 import type { Child, Processes } from '../processes/processes.js';
 import { httpsGet, waitReady } from './ready.js';
 
@@ -38,7 +39,8 @@ export class ApiServer {
   async start(): Promise<void> {
     if (this.#child?.running) return;
     const { name, processes, program, certificates } = this.#options;
-    const child = processes.start({ name, command: program.command, args: [...program.args, ...this.#flags()] });
+    const args = [...program.args, ...this.#flags()];
+    const child = processes.start({ name, command: program.command, args, env: RARE_COLLECTION });
     this.#child = child;
     // needs no credentials, as on every cluster
     await waitReady(child, async () => (await httpsGet(`${this.url}/readyz`, certificates.ca)) === 'ok');

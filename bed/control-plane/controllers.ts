@@ -1,4 +1,5 @@
 import type { ControlPlane } from './control-plane.js';
+import { RARE_COLLECTION } from './garbage-collection.js';
 import type { Program } from '../build/binaries.js';
 
 /**
@@ -8,7 +9,8 @@ import type { Program } from '../build/binaries.js';
 export function startControllerManager(plane: ControlPlane, { command, args }: Program, hasRealNodes: boolean): void {
   const { processes, kubeconfig, certificates } = plane;
   const flags = [`--kubeconfig=${kubeconfig}`, ...(hasRealNodes ? [`--root-ca-file=${certificates.caFile}`] : [])];
-  processes.start({ name: 'kube-controller-manager', command, args: [...args, ...flags] });
+  const name = 'kube-controller-manager';
+  processes.start({ name, command, args: [...args, ...flags], env: RARE_COLLECTION });
 }
 
 export function startScheduler({ processes, kubeconfig }: ControlPlane, { command, args }: Program): void {
@@ -19,5 +21,6 @@ export function startScheduler({ processes, kubeconfig }: ControlPlane, { comman
     name: 'kube-scheduler',
     command,
     args: [...args, `--kubeconfig=${kubeconfig}`, ...flags, ...limits],
+    env: RARE_COLLECTION,
   });
 }

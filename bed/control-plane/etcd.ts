@@ -2,6 +2,7 @@ import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Program } from '../build/binaries.js';
 import type { Child, Processes } from '../processes/processes.js';
+import { RARE_COLLECTION } from './garbage-collection.js';
 import { waitReady } from './ready.js';
 
 interface EtcdOptions {
@@ -39,6 +40,7 @@ export class Etcd {
         '--unsafe-no-fsync',
         '--log-level=warn',
       ],
+      env: RARE_COLLECTION,
       stopLast: true,
     });
     this.#child = child;

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { KUBEVIRTS } from '../../kube/resources.js';
 import type { ControlPlane } from './control-plane.js';
+import { RARE_COLLECTION } from './garbage-collection.js';
 import { createAll, readManifests, type Manifest } from './objects.js';
 import { withFreePorts } from '../processes/ports.js';
 import { capture } from '../processes/processes.js';
@@ -61,6 +62,7 @@ export async function startVirtController(plane: ControlPlane, binary: string): 
     const options = {
       name: 'virt-controller',
       command: binary,
+      env: RARE_COLLECTION,
       args: [
         `--kubeconfig=${kubeconfig}`,
         '--listen=127.0.0.1',

@@ -1,5 +1,6 @@
 import { until } from '../processes/wait.js';
 import type { ControlPlane } from './control-plane.js';
+import { RARE_COLLECTION } from './garbage-collection.js';
 import { KUBEVIRT_NAMESPACE, type KubeVirtManifests } from './kubevirt.js';
 import { createAll, resourceOf, type Manifest } from './objects.js';
 import { findFreePorts, withFreePorts } from '../processes/ports.js';
@@ -55,6 +56,7 @@ export class VirtApi {
     return {
       name: 'virt-api',
       command: this.#binary,
+      env: RARE_COLLECTION,
       args: [
         `--kubeconfig=${serviceAccountKubeconfigPath(workDir, ACCOUNT)}`,
         '--listen=127.0.0.1',
