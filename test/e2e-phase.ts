@@ -10,7 +10,7 @@ type Options = Pick<MochaPhaseOptions, 'name' | 'limitMs' | 'mochaArgs'> & { fil
 /** Two beds, their tests and what builds them. */
 const MEMORY_OF_GROUPS = 12 * 2 ** 30;
 /** About the same time each. A list of the other folders would leave new ones out. */
-const FIRST_GROUP = 'agent|claims|cli|guest|smoke';
+const FIRST_GROUP = 'agent|claims|cli|guest|smoke|upgrade';
 /** Stories on real nodes: kubelet, containerd, and Holdfast in pods. */
 const REAL = 'nodes';
 /** The others take ten minutes: `make e2e NODES=real`. */
@@ -37,8 +37,8 @@ export function e2ePhase(options: Options): Phase {
 }
 
 /**
- * The same in two processes, which each have a bed: a story uses about half of two cores, because it waits. One process if some
- * files are named, on a cluster, and where memory is scarce. Files of stories on real nodes, or with NODES=real all files, run there.
+ * The same in two processes, which each have a bed: a story uses about one core. One process if some files are named, on a cluster,
+ * and where memory is scarce. Files of stories on real nodes, or with NODES=real all files, run there.
  */
 export function e2ePhases(options: Options, memory = totalmem()): Phase[] {
   const { files } = options;
