@@ -1,5 +1,5 @@
 import { CASES } from '../bed/network/migration/cases.js';
-import { WireMigration, type MigrationOutcome, type Traffic } from '../bed/network/migration/wire-migration.js';
+import { type MigrationOutcome, observeMigrations, type Traffic } from '../bed/network/migration/wire-migration.js';
 import { WireFixture } from '../bed/network/fixture/wire-fixture.js';
 import type { Figure } from './report.js';
 
@@ -14,9 +14,10 @@ export async function benchMigration(): Promise<Figure[]> {
   try {
     for (const [index, [name, make]] of Object.entries(CASES).entries()) {
       const segment = `move${String(index)}`;
-      const moved = await new WireMigration(stage, { segment, ...make(segment) }).run();
-      process.stderr.write(`  ${name}: ${JSON.stringify(moved)}\n`);
-      figures.push(...figuresOf(name, moved));
+      const [moved] = await observeMigrations(stage, [{ segment, ...make(segment) }]);
+      if (moved?.status !== 'fulfilled') throw moved?.reason;
+      process.stderr.write(`  ${name}: ${JSON.stringify(moved.value)}\n`);
+      figures.push(...figuresOf(name, moved.value));
     }
   } finally {
     await stage.plane.stop();

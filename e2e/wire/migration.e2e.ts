@@ -3,7 +3,7 @@ import { podInterfaceName } from '../../api/pod.js';
 import { kubeVirtVersion } from '../../bed/build/versions.js';
 import { CASES, QUIET_SYSCTLS } from '../../bed/network/migration/cases.js';
 import { INTERFACE } from '../../bed/network/migration/launcher-namespace.js';
-import { WireMigration, type MigrationOutcome } from '../../bed/network/migration/wire-migration.js';
+import { type MigrationOutcome, observeMigrations } from '../../bed/network/migration/wire-migration.js';
 import { useWireFixture } from '../../bed/network/fixture/use-wire-fixture.js';
 import type { AddressState } from '../../bed/network/wire-events.js';
 import { bridgeNetwork, type WireFixture } from '../../bed/network/fixture/wire-fixture.js';
@@ -13,18 +13,45 @@ import { bridgeOf } from '../../bed/story/networks.js';
 import { untilValue } from '../../bed/processes/wait.js';
 import { waitForWireAddresses } from '../../bed/story/wire-addresses.js';
 
+/** Cases whose port is held. */
+const HELD = [
+  'bridge, MAC in the spec, a stranger asks',
+  'bridge, MAC in the spec, enabledad',
+  'bridge, own MACs, a stranger asks',
+  'macvlan, MAC in the spec',
+  'macvlan, own MACs',
+];
+const MOVES = [
+  'bridge, MAC in the spec',
+  'bridge, own MACs',
+  'bridge, own MACs, a stranger asks',
+  'bridge, own MACs, quiet, a stranger asks',
+  'layer 2, MAC in the spec',
+  'layer 2, MAC in the spec, disableContainerInterface',
+  ...HELD.map((name) => `held: ${name}`),
+];
+/** Each needs some packets a second, and namespaces of its own. */
+const AT_ONCE = 6;
+
 /** Tests the statements of docs/concepts/live-migration.md with real plugins and this kernel. bench/migration.ts has all figures. */
 describe('The target of a live migration, set up while the guest runs on the source', function () {
   this.timeout(120_000);
   let stage: WireFixture;
-  let moves = 0;
+  /** By name of the case. */
+  let moves: ReadonlyMap<string, PromiseSettledResult<MigrationOutcome>>;
 
   useWireFixture((opened) => {
     stage = opened;
   });
 
-  it('takes packets and breaks connections if it has the MAC address of the guest', async () => {
-    const { ipv4, ipv6, connection, switchMoves, targetMessages } = await move('bridge, MAC in the spec');
+  before('observe all moves, which mostly wait', async () => {
+    const cases = MOVES.map((name, index) => ({ segment: `mv${index}`, ...CASES[name]!(`mv${index}`) }));
+    const outcomes = await observeMigrations(stage, cases, AT_ONCE);
+    moves = new Map(MOVES.map((name, index) => [name, outcomes[index]!]));
+  });
+
+  it('takes packets and breaks connections if it has the MAC address of the guest', () => {
+    const { ipv4, ipv6, connection, switchMoves, targetMessages } = moved('bridge, MAC in the spec');
     expect(ipv4.misdirected).to.be.greaterThan(0);
     expect(ipv6.misdirected).to.be.greaterThan(0);
     expect(connection).to.equal('ECONNRESET');
@@ -33,20 +60,20 @@ describe('The target of a live migration, set up while the guest runs on the sou
     expect(targetMessages['multicast-report']).to.be.greaterThan(0);
   });
 
-  it('does not disturb hosts that know the guest if it has its own MAC address', async () => {
-    expectCalm(await move('bridge, own MACs'));
+  it('does not disturb hosts that know the guest if it has its own MAC address', () => {
+    expectCalm(moved('bridge, own MACs'));
   });
 
-  it('answers hosts that ask for the guest for the first time', async () => {
-    const { ipv4, ipv6, targetMessages } = await move('bridge, own MACs, a stranger asks');
+  it('answers hosts that ask for the guest for the first time', () => {
+    const { ipv4, ipv6, targetMessages } = moved('bridge, own MACs, a stranger asks');
     expect(targetMessages).to.include.keys('arp-reply', 'ndp-advertisement');
     expect(ipv4.misdirected + ipv6.misdirected).to.be.greaterThan(0);
   });
 
-  it('does not disturb any host if its kernel is quiet too', async () => {
-    const moved = await move('bridge, own MACs, quiet, a stranger asks');
-    expectCalm(moved);
-    expect(moved.targetMessages).not.to.have.any.keys('arp-reply', 'ndp-advertisement', 'arp-request');
+  it('does not disturb any host if its kernel is quiet too', () => {
+    const outcome = moved('bridge, own MACs, quiet, a stranger asks');
+    expectCalm(outcome);
+    expect(outcome.targetMessages).not.to.have.any.keys('arp-reply', 'ndp-advertisement', 'arp-request');
   });
 
   it('does not use an IPv6 address that the guest defends, if duplicate address detection is on', async () => {
@@ -59,8 +86,8 @@ describe('The target of a live migration, set up while the guest runs on the sou
     await untilTarget('stubborn', /podnet has address fd00:53::1 in DADFAILED state/);
   });
 
-  it('takes packets and answers none if the network has no IPAM and it has the MAC address of the guest', async () => {
-    const { ipv4, ipv6, connection, switchMoves } = await move('layer 2, MAC in the spec');
+  it('takes packets and answers none if the network has no IPAM and it has the MAC address of the guest', () => {
+    const { ipv4, ipv6, connection, switchMoves } = moved('layer 2, MAC in the spec');
     for (const { misdirected, lost } of [ipv4, ipv6]) {
       expect(misdirected).to.equal(0);
       expect(lost.setUp + lost.copy).to.be.greaterThan(0);
@@ -69,19 +96,13 @@ describe('The target of a live migration, set up while the guest runs on the sou
     expect(connection).to.equal('kept'); // nobody resets it
   });
 
-  it('does not disturb any host, whatever its MAC address, if the network has no IPAM and the interface stays down', async () => {
-    expectCalm(await move('layer 2, MAC in the spec, disableContainerInterface'));
+  it('does not disturb any host, whatever its MAC address, if the network has no IPAM and the interface stays down', () => {
+    expectCalm(moved('layer 2, MAC in the spec, disableContainerInterface'));
   });
 
-  for (const name of [
-    'bridge, MAC in the spec, a stranger asks',
-    'bridge, MAC in the spec, enabledad',
-    'bridge, own MACs, a stranger asks',
-    'macvlan, MAC in the spec',
-    'macvlan, own MACs',
-  ])
-    it(`does not disturb any host if its port is held until the guest comes: ${name}`, async () => {
-      expectCalm(await move(`held: ${name}`));
+  for (const name of HELD)
+    it(`does not disturb any host if its port is held until the guest comes: ${name}`, () => {
+      expectCalm(moved(`held: ${name}`));
     });
 
   it('needs its interface if the network has IPAM', async () => {
@@ -126,9 +147,10 @@ describe('The target of a live migration, set up while the guest runs on the sou
     );
   }
 
-  function move(name: string): Promise<MigrationOutcome> {
-    const segment = `mv${++moves}`;
-    return new WireMigration(stage, { segment, ...CASES[name]!(segment) }).run();
+  function moved(name: string): MigrationOutcome {
+    const move = moves.get(name);
+    if (move?.status !== 'fulfilled') throw move?.reason ?? new Error(`no move was observed of ${name}`);
+    return move.value;
   }
 });
 

@@ -9,8 +9,12 @@ export interface PortAnswer {
   readonly guard?: object;
 }
 
-/** Stands for the agent of a node: it answers every ADD of our plugin in the same way until it is closed. @param folder the node's `/run/holdfast` */
-export async function answerAdds(folder: string, current: () => PortAnswer): Promise<Server> {
+/**
+ * Stands for the agent of a node: it answers every ADD of our plugin until it is closed.
+ * @param folder the node's `/run/holdfast`
+ * @param answerFor the answer on the network of this name
+ */
+export async function answerAdds(folder: string, answerFor: (network: string) => PortAnswer): Promise<Server> {
   await mkdir(folder, { recursive: true });
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
@@ -18,12 +22,17 @@ export async function answerAdds(folder: string, current: () => PortAnswer): Pro
     socket.on('data', (data) => {
       text += String(data);
       if (!text.endsWith('\n')) return;
-      const { env } = JSON.parse(text) as { env: Record<string, string> };
-      socket.end(JSON.stringify(env.CNI_COMMAND === 'ADD' ? resultOf(current()) : { exit: 0, output: '' }));
+      const { env, config } = JSON.parse(text) as { env: Record<string, string>; config: string };
+      const isAdd = env.CNI_COMMAND === 'ADD';
+      socket.end(JSON.stringify(isAdd ? resultOf(answerFor(nameIn(config))) : { exit: 0, output: '' }));
     });
   });
   await new Promise<void>((resolve) => server.listen(join(folder, 'agent.sock'), resolve));
   return server;
+}
+
+function nameIn(config: string): string {
+  return (JSON.parse(config) as { name: string }).name;
 }
 
 function resultOf({ addresses, guard }: PortAnswer): object {

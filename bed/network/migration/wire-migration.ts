@@ -1,12 +1,13 @@
-import type { Server } from 'node:net';
 import { parseAddress } from '../../../addressing/address/address.js';
 import { guardRules } from '../../../cni/agent/guard/claim-rules.js';
 import { bareAddress } from '../../../test/bare-address.js';
 import { untilValue } from '../../processes/wait.js';
-import { answerAdds } from '../guard/rule-agent.js';
+import { type PortAnswer, answerAdds } from '../guard/rule-agent.js';
 import { nodeFolder } from '../open-pod-networks.js';
 import type { AttachedPod } from '../pod-networks.js';
+import { Semaphore } from '../semaphore.js';
 import type { PingResult } from '../wire-events.js';
+import type { KubeletPod } from '../../node/pod.js';
 import type { WireFixture } from '../fixture/wire-fixture.js';
 import type { OngoingRequest } from '../wire-connection.js';
 import type { WireLocation, Watch, Wire } from '../wire.js';
@@ -90,12 +91,13 @@ interface RunningObservation {
  * Observes a live migration on real networks (Multus, the network's plugin, bridges, veth pairs). A guest migrates from a launcher
  * on node-1 to one on node-2, and a third host of the segment communicates with it all the time.
  */
-export class WireMigration {
+class WireMigration {
   readonly #stage: WireFixture;
   readonly #wire: Wire;
   readonly #move: MigrationCase;
   readonly #client: WireLocation;
   readonly #stranger: WireLocation;
+  readonly #pods: KubeletPod[] = [];
   /** The rules of the target's port. */
   #guard: object | undefined;
 
@@ -107,18 +109,25 @@ export class WireMigration {
     this.#stranger = `host/${move.segment}-stranger`;
   }
 
-  async run(): Promise<MigrationOutcome> {
-    const { segment, config, held } = this.#move;
-    const agents = held ? await Promise.all([this.#answerAdds('node-1'), this.#answerAdds('node-2')]) : [];
+  /** What the agents answer to the ADDs of this case. */
+  get answer(): PortAnswer {
+    return { addresses: GUEST_ADDRESSES, ...(this.#guard && { guard: this.#guard }) };
+  }
+
+  /** @param preparing lets one case at a time connect nodes and hosts: the new ports of the switch have to be its own */
+  async run(preparing: Semaphore): Promise<MigrationOutcome> {
+    const { segment, config } = this.#move;
     await this.#stage.createNetwork(segment, config);
-    const ports = { source: await this.#join('node-1'), target: await this.#join('node-2') };
-    await this.#wire.addHost(`${segment}-client`, segment, ['192.168.50.100/24', 'fd00:50::100/64']);
-    await this.#wire.addHost(`${segment}-stranger`, segment, ['192.168.50.101/24', 'fd00:50::101/64']);
+    const ports = await preparing.run(async () => {
+      const joined = { source: await this.#join('node-1'), target: await this.#join('node-2') };
+      await this.#wire.addHost(`${segment}-client`, segment, ['192.168.50.100/24', 'fd00:50::100/64']);
+      await this.#wire.addHost(`${segment}-stranger`, segment, ['192.168.50.101/24', 'fd00:50::101/64']);
+      return joined;
+    });
     try {
       return await this.#observe(ports);
     } finally {
-      await this.#stage.removePods();
-      for (const agent of agents) agent.close();
+      for (const pod of this.#pods) await this.#stage.removePod(pod);
       await this.#wire.removeHost(`${segment}-client`);
       await this.#wire.removeHost(`${segment}-stranger`);
     }
@@ -208,18 +217,16 @@ export class WireMigration {
     }
   }
 
-  #answerAdds(node: string): Promise<Server> {
-    const folder = `${nodeFolder(this.#stage.plane, node)}/run-holdfast`;
-    return answerAdds(folder, () => ({ addresses: GUEST_ADDRESSES, ...(this.#guard && { guard: this.#guard }) }));
-  }
-
   async #askAsStranger(): Promise<void> {
     for (const ip of Object.values(GUEST)) await this.#wire.ping(this.#stranger, ip, { count: 3, timeoutMs: 100 });
   }
 
-  #createPod(node: string) {
+  async #createPod(node: string): Promise<KubeletPod> {
     const { segment: name, mac } = this.#move;
-    return this.#stage.createPod(node, [{ name, interface: INTERFACE, ips: GUEST_ADDRESSES, ...(mac && { mac }) }]);
+    const selection = { name, interface: INTERFACE, ips: GUEST_ADDRESSES, ...(mac && { mac }) };
+    const pod = await this.#stage.createPod(node, [selection]);
+    this.#pods.push(pod);
+    return pod;
   }
 
   /** @returns the switch's port to the node */
@@ -228,6 +235,27 @@ export class WireMigration {
     const before = await ports();
     await this.#wire.join(node, this.#move.segment, this.#move.as);
     return (await ports()).find((name) => name.startsWith('port') && !before.includes(name))!;
+  }
+}
+
+/**
+ * Observes several migrations on one stage, so many at once.
+ * @returns their outcomes, in their order
+ */
+export async function observeMigrations(
+  stage: WireFixture,
+  cases: readonly MigrationCase[],
+  atOnce = 1,
+): Promise<PromiseSettledResult<MigrationOutcome>[]> {
+  const moves = new Map(cases.map((move) => [move.segment, new WireMigration(stage, move)]));
+  const answerFor = (network: string) => moves.get(network)!.answer;
+  const folders = ['node-1', 'node-2'].map((node) => `${nodeFolder(stage.plane, node)}/run-holdfast`);
+  const agents = await Promise.all(folders.map((folder) => answerAdds(folder, answerFor)));
+  const [running, preparing] = [new Semaphore(atOnce), new Semaphore(1)];
+  try {
+    return await Promise.allSettled([...moves.values()].map((move) => running.run(() => move.run(preparing))));
+  } finally {
+    for (const agent of agents) agent.close();
   }
 }
 
