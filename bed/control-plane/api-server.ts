@@ -6,6 +6,9 @@ import { RARE_COLLECTION } from './garbage-collection.js';
 import type { Child, Processes } from '../processes/processes.js';
 import { httpsGet, waitReady } from './ready.js';
 
+/** It needs three seconds of CPU time, and twice that if there are many objects, which take minutes on a busy machine. */
+const READY_MS = 180_000;
+
 export interface ApiServerOptions {
   /** Of the process and its log. */
   readonly name: string;
@@ -43,7 +46,8 @@ export class ApiServer {
     const child = processes.start({ name, command: program.command, args, env: RARE_COLLECTION });
     this.#child = child;
     // needs no credentials, as on every cluster
-    await waitReady(child, async () => (await httpsGet(`${this.url}/readyz`, certificates.ca)) === 'ok');
+    const isReady = async () => (await httpsGet(`${this.url}/readyz`, certificates.ca)) === 'ok';
+    await waitReady(child, isReady, READY_MS);
   }
 
   /** Kills it, as in a crash: connections are reset. */
