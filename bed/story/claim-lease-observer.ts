@@ -49,6 +49,7 @@ export class ClaimLeaseObserver {
   /** By claim UID: all addresses that its status has had, without prefix length. */
   readonly #shown = new Map<string, string[]>();
   #events = 0;
+  #taken = 0;
 
   constructor(
     client: Client,
@@ -82,6 +83,11 @@ export class ClaimLeaseObserver {
   /** The number of observed changes. */
   get events(): number {
     return this.#events;
+  }
+
+  /** How often an address was taken. Counts all that are held again if the watch starts anew. */
+  get taken(): number {
+    return this.#taken;
   }
 
   /** The number of released addresses. */
@@ -188,6 +194,7 @@ export class ClaimLeaseObserver {
   }
 
   #take(address: string, uid: string, workloadUID: string | undefined): void {
+    this.#taken++;
     const last = this.#released.get(address);
     if (last === undefined || last.uid === uid || (workloadUID !== undefined && last.workloadUID === workloadUID))
       return;
