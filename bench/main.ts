@@ -17,6 +17,7 @@ import { benchGuest } from './guest.js';
 import { benchGuestTables } from './guest-tables.js';
 import { benchHostileReviews } from './hostile-reviews.js';
 import { benchHostileWrites } from './hostile-writes.js';
+import { benchLeaseCost } from './lease-cost.js';
 import { benchMemory } from './memory.js';
 import { benchMigration } from './migration.js';
 import { type Figure, isMet, table } from './report.js';
@@ -27,7 +28,7 @@ import { benchUi } from './ui.js';
 import { benchWatches } from './watches.js';
 import { benchWhereabouts } from './whereabouts.js';
 
-// npm run bench [-- --json=FILE --vms=100000 --leases=50000 --seconds=600 --attack=halted] [allocator] [admissions] [hostile] [hostile-reviews] [status-writes] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [dhcp-servers] [guard] [guest] [guest-tables] [migration] [whereabouts] [blocks] [capacity] [scale] [expiry] [churn] [watches]
+// npm run bench [-- --json=FILE --vms=100000 --leases=50000 --seconds=600 --attack=halted --parts] [allocator] [admissions] [hostile] [hostile-reviews] [status-writes] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [dhcp-servers] [guard] [guest] [guest-tables] [migration] [whereabouts] [blocks] [capacity] [scale] [expiry] [churn] [watches] [lease-cost]
 /** Benches that need no test bed. */
 const ALONE: Record<string, () => Promise<Figure[]>> = {
   allocator: benchAllocator,
@@ -40,6 +41,7 @@ const ALONE: Record<string, () => Promise<Figure[]>> = {
   guard: benchGuard,
   guest: benchGuest,
   'guest-tables': benchGuestTables,
+  'lease-cost': () => benchLeaseCost(values.parts),
   migration: benchMigration,
   scale: () => benchScale(Number(values.vms)),
   watches: benchWatches,
@@ -65,6 +67,7 @@ const { values, positionals } = parseArgs({
     leases: { type: 'string', default: '50000' },
     seconds: { type: 'string', default: '120' },
     attack: { type: 'string', default: '' },
+    parts: { type: 'boolean', default: false },
   },
   allowPositionals: true,
 });

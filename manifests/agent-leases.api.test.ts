@@ -92,6 +92,11 @@ describe('the admission policy for leases that agents write, on a kube-apiserver
         }),
         expect: NO_END,
       },
+      {
+        name: 'it may not create a reserved lease of a pod',
+        given: changed(lease(), { spec: { reserved: true } }),
+        expect: 'an agent does not reserve addresses',
+      },
       ...Object.entries({
         [LEASE_NODE]: 'node-2',
         [LEASE_OWNER_KIND]: 'IPAMClaim',
@@ -186,6 +191,24 @@ describe('the admission policy for leases that agents write, on a kube-apiserver
         expect: 'changes a released lease only to allocate it',
       },
       { name: 'it cannot add a finalizer', from: lease(), to: { metadata: { finalizers: ['a.b/c'] } }, expect: NO_END },
+      {
+        name: 'it cannot add an owner reference',
+        from: lease(),
+        to: { metadata: { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'n', uid: 'n' }] } },
+        expect: NO_END,
+      },
+      {
+        name: 'it may not move a lease to its node that no node uses',
+        from: lease({ owner: WEB }),
+        to: { metadata: { labels: { [LEASE_NODE]: 'node-1' } }, spec: { node: 'node-1' } },
+        expect: FOREIGN,
+      },
+      {
+        name: 'it may not change a released lease of its node that stays released',
+        from: changed(lease(), RELEASED_AT),
+        to: { spec: { containerID: 'sandbox-2' } },
+        expect: 'changes a released lease only to allocate it',
+      },
       {
         name: 'it may release a lease that has a finalizer of other software',
         from: changed(lease(), { metadata: { finalizers: ['a.b/c'] } }),

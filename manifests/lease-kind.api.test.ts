@@ -110,6 +110,30 @@ const CASES: { name: string; given: AddressLease; expect?: string[] }[] = [
     expect: ['does not begin with spec.addressSpace Blue_Net', 'with a hash'],
   },
   {
+    name: 'not created under the plain name of an address space with a label of 64 characters',
+    given: lease(`${'l'.repeat(64)}.10-1-0-17`, { addressSpace: 'l'.repeat(64) }),
+    expect: ['does not begin with spec.addressSpace', 'with a hash'],
+  },
+  {
+    name: 'not created under the beginning of a longer address space',
+    given: lease('blue.10-1-0-17', { addressSpace: 'blue.10-1-0-17' }),
+    expect: ['does not begin with spec.addressSpace blue.10-1-0-17'],
+  },
+  {
+    name: 'not created under the name of a shorter address space',
+    given: lease('blues.10-1-0-17'),
+    expect: ['does not begin with spec.addressSpace blue'],
+  },
+  {
+    name: 'not created for an address without its dots',
+    given: lease(NAME, { address: '10-1-0-17' }),
+    expect: ['spec.address', '"10-1-0-17" is not an IP address'],
+  },
+  {
+    name: 'created under the name of a long address space',
+    given: lease('a-network-of-the-second-zone.10-1-0-17', { addressSpace: 'a-network-of-the-second-zone' }),
+  },
+  {
     name: 'not released without an owner',
     given: lease(NAME, { releasedAt: RELEASED }),
     expect: ['spec.releasedAt', 'set owner too'],
