@@ -85,7 +85,7 @@ async function measureAllocationRate(
   return [
     { name: `addresses: ${String(CLAIMS)} claims, ${name}`, value: CLAIMS / seconds, unit: '/s' },
     { name: `addresses: bare lease + status, floor, ${name}`, value: CLAIMS / floor, unit: '/s' },
-    { name: `addresses: of the floor, ${name}`, value: floor / seconds, unit: '', target: { atLeast: 0.7 } },
+    { name: `addresses: of the floor, ${name}`, value: floor / seconds, unit: '', target: { atLeast: 0.9 } },
     { name: `addresses: CPU a claim, ${name}`, value: (cpu * 1000) / CLAIMS, unit: 'ms' },
   ];
 }

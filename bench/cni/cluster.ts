@@ -42,6 +42,8 @@ export interface CniCluster {
   readonly virtController: Client;
   readonly nodes: readonly BenchNode[];
   readonly caller: PluginCaller;
+  /** Starts processes that do nothing, for baselines. */
+  readonly nothing: PluginCaller;
   stop(): Promise<void>;
 }
 
@@ -59,13 +61,14 @@ export async function startCniCluster(progress: (line: string) => void): Promise
     );
     const [ipam, virtController] = await Promise.all([clientOf(IPAM), clientOf(VIRT_CONTROLLER)]);
     const caller = await PluginCaller.start(plane.processes, progress);
+    const nothing = await PluginCaller.startForNothing(plane.processes, progress);
     progress(`${String(NODES)} agents are ready`);
     const stop = async () => {
       const clients = [ipam, virtController, ...nodes.map(({ client }) => client)];
       await Promise.all(clients.map(({ transport }) => transport.close()));
       await plane.stop();
     };
-    return { plane, addresses: new AddressStory(plane, NAMESPACE), ipam, virtController, nodes, caller, stop };
+    return { plane, addresses: new AddressStory(plane, NAMESPACE), ipam, virtController, nodes, caller, nothing, stop };
   } catch (error) {
     await plane.stop();
     throw error;

@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { ensureModule } from '../../bed/build/binaries.js';
 import type { Child, Processes } from '../../bed/processes/processes.js';
@@ -24,10 +24,19 @@ export class PluginCaller {
   #calls = 0;
 
   static async start(processes: Processes, progress: (line: string) => void): Promise<PluginCaller> {
-    const command = join(await ensureModule(SOURCE, progress), 'caller');
     const plugin = `holdfast-linux-${process.arch === 'x64' ? 'amd64' : process.arch}`;
-    const args = [join(ROOT, 'dist', 'cni', plugin)];
-    return new PluginCaller(processes.start({ name: 'caller', command, args, hasPipes: true }));
+    return PluginCaller.#startFor(processes, await ensureModule(SOURCE, progress), join(ROOT, 'dist', 'cni', plugin));
+  }
+
+  /** Runs a static binary that does nothing instead of the plugin. */
+  static async startForNothing(processes: Processes, progress: (line: string) => void): Promise<PluginCaller> {
+    const folder = await ensureModule(SOURCE, progress);
+    return PluginCaller.#startFor(processes, folder, join(folder, 'nothing'));
+  }
+
+  static #startFor(processes: Processes, folder: string, plugin: string): PluginCaller {
+    const name = `caller-of-${basename(plugin)}`;
+    return new PluginCaller(processes.start({ name, command: join(folder, 'caller'), args: [plugin], hasPipes: true }));
   }
 
   private constructor(child: Child) {

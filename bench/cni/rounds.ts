@@ -62,6 +62,12 @@ export async function measureCell(
     ...latencyFigures(ofFloor, floor),
     { name: ofAdd('rate'), value: rateOf(added), unit: '/s' },
     ...(what === '' && concurrency >= CROWDED ? comparisonFigures(ofAdd, rateOf(added)) : []),
+    {
+      name: ofAdd('rate, of the floor'),
+      value: rateOf(added) / rateOf(floor),
+      unit: '',
+      ...(concurrency >= CROWDED && { target: { atLeast: 0.9 } }),
+    },
     ...latencyFigures(ofAdd, added),
     { name: ofAdd('p99, of the floor'), value: latenciesOf(added).p99Ms / floorP99, unit: '', target: { atMost: 3 } },
     { name: ofAdd('failures'), value: failuresOf(added), unit: '', ...none },
