@@ -22,13 +22,14 @@ import { benchMemory } from './memory.js';
 import { benchMigration } from './migration.js';
 import { type Figure, isMet, table } from './report.js';
 import { benchExpiry, benchScale } from './scale.js';
+import { benchResponderMemory } from './responder-memory.js';
 import { benchStartup } from './startup.js';
 import { benchStatusWrites } from './status-writes.js';
 import { benchUi } from './ui.js';
 import { benchWatches } from './watches.js';
 import { benchWhereabouts } from './whereabouts.js';
 
-// npm run bench [-- --json=FILE --vms=100000 --leases=50000 --seconds=600 --attack=halted --parts] [allocator] [admissions] [hostile] [hostile-reviews] [status-writes] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [dhcp-servers] [guard] [guest] [guest-tables] [migration] [whereabouts] [blocks] [capacity] [scale] [expiry] [churn] [watches] [lease-cost]
+// npm run bench [-- --json=FILE --vms=100000 --leases=50000 --seconds=600 --attack=halted --parts] [allocator] [admissions] [hostile] [hostile-reviews] [status-writes] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [dhcp-servers] [guard] [guest] [guest-tables] [migration] [responder-memory] [whereabouts] [blocks] [capacity] [scale] [expiry] [churn] [watches] [lease-cost]
 /** Benches that need no test bed. */
 const ALONE: Record<string, () => Promise<Figure[]>> = {
   allocator: benchAllocator,
@@ -43,6 +44,7 @@ const ALONE: Record<string, () => Promise<Figure[]>> = {
   'guest-tables': benchGuestTables,
   'lease-cost': () => benchLeaseCost(values.parts),
   migration: benchMigration,
+  'responder-memory': benchResponderMemory,
   scale: () => benchScale(Number(values.vms)),
   watches: benchWatches,
   whereabouts: benchWhereabouts,

@@ -14,9 +14,9 @@ import (
 // connection, and the log says why.
 const (
 	protocolVersion = 2
-	maxLine         = 1 << 20
+	maxLine         = 256 << 10
 	maxEntries      = 16384 // of the table
-	maxBatch        = 256   // entries or MAC addresses in one command: a line holds 256 of the longest entries
+	maxBatch        = 256   // entries or MAC addresses in one command: `responder` sends fewer if they are long
 	maxOptionSets   = 1024
 	maxQuestions    = 256  // at one time; further ones are dropped
 	maxExpected     = 16   // MAC addresses in one question

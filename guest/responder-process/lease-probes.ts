@@ -7,7 +7,7 @@ import { classifyError, isConflict, isNotFound, messageOf } from '../../kube/err
 import type { Logger } from '../../kube/log.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { MAX_PROBES } from '../responder-tables/protocol.js';
-import type { RequestedProbe } from '../responder-tables/published-table.js';
+import type { RequestedProbe } from '../responder-tables/guest-table.js';
 import type { ResponderMetrics } from './metrics.js';
 import type { HelperSession } from './session.js';
 

@@ -6,10 +6,11 @@ import { CONFIG_MAPS, type ConfigMap } from '../../kube/resources.js';
 import type { Component, ProcessContext } from '../../process/context.js';
 import { PeriodicTask } from '../../process/periodic-task.js';
 import type { ResponderConfig } from '../../process/config/guest-config.js';
-import { type PublishedTable, decodeTable, statementOf } from '../responder-tables/published-table.js';
+import { statementOf } from '../responder-tables/published-table.js';
 import { Freshness, IndexReads } from './freshness.js';
 import { LeaseProbes } from './lease-probes.js';
 import { createResponderMetrics } from './metrics.js';
+import { ReceivedTable, type StoredTable, storedTableOf } from './received-table.js';
 import { Reports } from './reports.js';
 import { type HelperObservation, HelperSession } from './session.js';
 
@@ -40,7 +41,7 @@ class ResponderProcess implements Component {
   readonly #refresh: PeriodicTask;
   readonly #reads: PeriodicTask;
   readonly #stopping = new AbortController();
-  #published: PublishedTable | undefined;
+  #table: ReceivedTable | undefined;
   /** Why the newest table is not used. */
   #problem: string | undefined;
   /** Set while a table is read. */
@@ -53,10 +54,11 @@ class ResponderProcess implements Component {
     this.#context = context;
     this.#config = config;
     this.#set = podName.slice(0, podName.lastIndexOf('-'));
-    const watched: WatchSpec<ConfigMap> = {
+    const watched: WatchSpec<ConfigMap, StoredTable> = {
       resource: CONFIG_MAPS,
       namespace,
       fieldSelector: `metadata.name=${this.#set}`,
+      transform: storedTableOf,
     };
     this.#tables = informers.get(watched);
     this.#freshness = new Freshness(this.#set, maxStalenessMs, clock);
@@ -121,27 +123,28 @@ class ResponderProcess implements Component {
     }
   }
 
-  async #use(object: ConfigMap): Promise<void> {
+  async #use(object: StoredTable): Promise<void> {
     const { podName, guestInterface } = this.#config;
-    const published = await decodeTable(object);
-    const { [podName]: config } = published.configs;
+    const table = await ReceivedTable.read(object);
+    const { configs, probes, entries, leftOut } = table.header;
+    const { [podName]: config } = configs;
     if (config === undefined) throw new TypeError(`it has no configuration for ${podName}`);
-    const { table, probes } = published;
-    this.#published = published;
-    this.#session.set({ config: { ...config, interface: guestInterface }, table });
+    this.#table = table;
     this.#freshness.use(statementOf(object));
-    // holdfast-packets still counts down for the table before
-    this.#session.refresh(this.#freshness.forMs());
+    const freshForMs = () => this.#freshness.forMs();
+    this.#session.set({ config: { ...config, interface: guestInterface }, table, freshForMs });
     this.#probes.request(probes);
-    this.#metrics.table(table.entries.size, table.leftOut);
+    this.#metrics.table(entries, leftOut);
   }
 
-  #tick(): void {
+  async #tick(): Promise<void> {
     const freshMs = this.#freshness.forMs();
-    if (freshMs > 0) this.#session.refresh(freshMs);
+    if (freshMs > 0) this.#session.refresh();
     this.#metrics.fresh(freshMs);
     this.#metrics.connected(this.#session.problem === undefined);
-    if (this.#published !== undefined) this.#reports.checkRouter(this.#published.pool);
+    if (this.#table === undefined) return;
+    this.#reports.checkRouter(this.#table.header.pool);
+    await this.#reports.report(this.#table);
   }
 
   #receive(report: HelperObservation): void {
@@ -151,15 +154,15 @@ class ResponderProcess implements Component {
     }
     const { observation } = report;
     this.#metrics.observed(observation.kind);
-    if (this.#published !== undefined) this.#reports.observed(observation, this.#published.pool, this.#published.table);
+    this.#reports.observed(observation);
   }
 
-  #object(): ConfigMap | undefined {
+  #object(): StoredTable | undefined {
     return this.#tables.cache.get(joinKey(this.#config.namespace, this.#set));
   }
 
   #tableProblem(): string | undefined {
-    if (this.#published !== undefined && this.#object() !== undefined) return this.#problem;
+    if (this.#table !== undefined && this.#object() !== undefined) return this.#problem;
     return (
       this.#problem ??
       `ConfigMap ${joinKey(this.#config.namespace, this.#set)} with the table of AddressPool ${this.#config.pool} does not exist: look at the log of guest`

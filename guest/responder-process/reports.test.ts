@@ -4,7 +4,9 @@ import { compiledPool } from '../../test/lease-objects.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { claim, vmReference } from '../../test/workload-objects.js';
 import { Reports } from './reports.js';
+import { receivedTableOf } from '../testing/received-table-of.js';
 import { resultOf } from '../testing/result-of.js';
+import type { ReceivedTable } from './received-table.js';
 import { buildTable } from '../responder-tables/table.js';
 
 const STRANGER = '02:00:00:00:00:99';
@@ -34,6 +36,10 @@ describe('the reports of a responder', () => {
   let recorded: { subject: string; reason: string; message: string }[];
   let reports: Reports;
   let asked: unknown[];
+  let received: ReceivedTable;
+  before(async () => {
+    received = await receivedTableOf(TABLE);
+  });
   /** The hosts that have an address. */
   let macs: string[] | undefined;
   beforeEach(() => {
@@ -61,7 +67,8 @@ describe('the reports of a responder', () => {
   ] as const;
   for (const { expect: wanted, ...seen } of table) {
     it(`are ${wanted.join() || 'none'} for ${seen.kind} with ${seen.address}`, async () => {
-      reports.observed(seen, POOL, TABLE);
+      reports.observed(seen);
+      await reports.report(received);
       await Promise.resolve();
       expect(recorded.map(({ subject, reason }) => `${subject} ${reason}`)).to.deep.equal(wanted);
       for (const { message } of recorded) expect(message).to.include(seen.mac);
@@ -76,17 +83,26 @@ describe('the reports of a responder', () => {
   for (const { name, text, ...found } of declines) {
     it(`are an event that ${name}`, async () => {
       macs = found.macs;
-      reports.observed({ kind: 'declined', mac: MAC, address: '10.1.0.5' }, POOL, TABLE);
+      reports.observed({ kind: 'declined', mac: MAC, address: '10.1.0.5' });
+      await reports.report(received);
       await Promise.resolve();
       expect(asked).to.deep.equal([['10.1.0.5', [MAC, SECOND]]]);
       expect(recorded.map(({ message }) => message.includes(text))).to.deep.equal([true]);
     });
   }
 
+  it('are few at one time, because every host of the network can cause them', async () => {
+    for (let index = 0; index < 200; index++)
+      reports.observed({ kind: 'conflict', mac: STRANGER, address: `10.1.0.${index}` });
+    await reports.report(received);
+    await reports.report(received);
+    expect(recorded.length).to.equal(64);
+  });
+
   it('tell when no router has advertised itself for half an hour, because guests lack the IPv6 default route', () => {
     clock.advanceTo(clock.now() + 29 * 60_000);
     reports.checkRouter(POOL);
-    reports.observed({ kind: 'router', mac: STRANGER, address: 'fe80::99' }, POOL, TABLE);
+    reports.observed({ kind: 'router', mac: STRANGER, address: 'fe80::99' });
     clock.advanceTo(clock.now() + 29 * 60_000);
     reports.checkRouter(POOL);
     expect(recorded).to.deep.equal([]);

@@ -11,11 +11,11 @@ import {
   MAX_OPTION_SETS,
   MAX_PROBES,
   MAX_REPORT_LENGTH,
-  type TableEntry,
   type WireQuestion,
 } from '../responder-tables/protocol.js';
+import { guestTableOf, receivedTableOf } from '../testing/received-table-of.js';
+import type { ReceivedTable } from './received-table.js';
 import { HelperSession } from './session.js';
-import type { GuestTable } from '../responder-tables/guest-table.js';
 
 const HELLO = { hello: { v: 2, mac: '02:00:00:00:00:01', address: false } };
 const CONFIG: HelperConfig = {
@@ -27,21 +27,26 @@ const CONFIG: HelperConfig = {
   times: { renew: 300, rebind: 600, lease: 86_400, advertise: 300 },
 };
 
-function tableOf(addresses: Record<string, string>, id = 'o1'): GuestTable {
-  const entries = Object.entries(addresses).map(([mac, address]): [string, TableEntry] => [
+function tableOf(addresses: Record<string, string>, id = 'o1'): Promise<ReceivedTable> {
+  const entries = Object.entries(addresses).map(([mac, address]) => ({
     mac,
-    { mac, ipv4: { address, prefix: 24 }, options: id },
-  ]);
-  const options = new Map([[id, { id, dns: [], search: [], ntp: [], routes: [] }]]);
-  return { entries: new Map(entries), options, guests: new Map(), leftOut: 0 };
+    ipv4: { address, prefix: 24 },
+    options: id,
+  }));
+  return receivedTableOf(guestTableOf(entries));
 }
 
-const ONE = tableOf({ '02:00:00:00:00:0a': '10.1.0.5' });
-const OTHER = tableOf({ '02:00:00:00:00:0a': '10.1.0.6' });
+const ONE = await tableOf({ '02:00:00:00:00:0a': '10.1.0.5' });
+const OTHER = await tableOf({ '02:00:00:00:00:0a': '10.1.0.6' });
+
+const stateOf = (table: ReceivedTable, freshForMs = 1234) => ({ config: CONFIG, table, freshForMs: () => freshForMs });
 
 /** Accepts connections in place of holdfast-packets. */
 class FakeHelper {
+  /** But for those about freshness. */
   readonly received: Record<string, unknown>[] = [];
+  /** How long its tables are fresh, with the number of commands before. */
+  readonly fresh: [forMs: number, after: number][] = [];
   connections = 0;
   /** The answer to a configuration; undefined: none. */
   answer: unknown = HELLO;
@@ -83,7 +88,8 @@ class FakeHelper {
       pending = lines.pop() ?? '';
       for (const line of lines) {
         const command = JSON.parse(line) as Record<string, unknown>;
-        this.received.push(command);
+        if ('fresh' in command) this.fresh.push([(command.fresh as { forMs: number }).forMs, this.received.length]);
+        else this.received.push(command);
         if ('config' in command && this.answer !== undefined) socket.write(`${JSON.stringify(this.answer)}\n`);
       }
     });
@@ -123,7 +129,7 @@ describe('the session with holdfast-packets', () => {
   async function startBoth(): Promise<void> {
     await helper.start(socket);
     session.start();
-    session.set({ config: CONFIG, table: ONE });
+    session.set(stateOf(ONE));
     await until(() => session.problem === undefined);
     await until(() => helper.kinds().at(-1) === 'snapshot');
   }
@@ -136,10 +142,10 @@ describe('the session with holdfast-packets', () => {
 
   it('sends only what changes', async () => {
     await startBoth();
-    session.set({ config: CONFIG, table: OTHER });
+    session.set(stateOf(OTHER));
     await until(() => helper.received.length === 7);
     expect(helper.kinds().slice(5)).to.deep.equal(['remove', 'put']);
-    session.set({ config: { ...CONFIG, peers: ['10.1.0.3'] }, table: OTHER });
+    session.set({ ...stateOf(OTHER), config: { ...CONFIG, peers: ['10.1.0.3'] } });
     await until(() => helper.received.length === 8);
     expect(helper.kinds()[7]).to.equal('config');
   });
@@ -153,24 +159,43 @@ describe('the session with holdfast-packets', () => {
 
   it('waits for a helper that starts later, and says so', async () => {
     session.start();
-    session.set({ config: CONFIG, table: ONE });
+    session.set(stateOf(ONE));
     await until(() => session.problem?.includes('ENOENT') === true);
     await helper.start(socket);
     await until(() => session.problem === undefined);
   });
 
-  it('tells the age of the table that the helper has', async () => {
+  it('tells for how long the table is fresh, after all of its entries, and whenever it is asked to', async () => {
     await startBoth();
-    session.refresh(1234);
-    await until(() => helper.kinds().includes('fresh'));
-    expect(helper.received.at(-1)).to.deep.equal({ fresh: { forMs: 1234 } });
+    await until(() => helper.fresh.length === 1);
+    session.refresh();
+    await until(() => helper.fresh.length === 2);
+    expect(helper.fresh).to.deep.equal([
+      [1234, 5],
+      [1234, 5],
+    ]);
+  });
+
+  it('lets entries of a stale table come only after the helper knows that its table is stale', async () => {
+    await startBoth();
+    session.set(stateOf(OTHER, 0));
+    await until(() => helper.received.length === 7);
+    expect(helper.fresh.slice(1, 2)).to.deep.equal([[0, 5]]);
+  });
+
+  it('does not call a table fresh for longer because of entries of a fresher one that follow', async () => {
+    await startBoth();
+    session.set(stateOf(OTHER, 60_000));
+    await until(() => helper.fresh.length === 3);
+    expect(helper.fresh[1]?.[0]).to.be.at.most(1234);
+    expect(helper.fresh[2]).to.deep.equal([60_000, 7]);
   });
 
   it('is not ready while the interface has an address, which the kernel would answer for', async () => {
     helper.answer = { hello: { ...HELLO.hello, address: true } };
     await helper.start(socket);
     session.start();
-    session.set({ config: CONFIG, table: ONE });
+    session.set(stateOf(ONE));
     await until(() => session.problem?.includes('has an address') === true);
   });
 
@@ -178,7 +203,7 @@ describe('the session with holdfast-packets', () => {
     helper.answer = { hello: { ...HELLO.hello, v: 1 } };
     await helper.start(socket);
     session.start();
-    session.set({ config: CONFIG, table: ONE });
+    session.set(stateOf(ONE));
     await until(() => session.problem?.includes('version 1') === true);
   });
 
@@ -246,7 +271,7 @@ describe('the session with holdfast-packets', () => {
   it('connects again before the helper has got more sets of options than it keeps', async () => {
     await startBoth();
     for (let count = 0; count < MAX_OPTION_SETS; count++) {
-      session.set({ config: CONFIG, table: tableOf({ '02:00:00:00:00:0a': '10.1.0.5' }, `o${count + 2}`) });
+      session.set(stateOf(await tableOf({ '02:00:00:00:00:0a': '10.1.0.5' }, `o${count + 2}`)));
       const received = 5 + 2 * (count + 1);
       await until(() => helper.received.length >= received || helper.connections === 2);
     }

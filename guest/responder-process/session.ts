@@ -1,5 +1,4 @@
 import { type Socket, createConnection } from 'node:net';
-import { StringDecoder } from 'node:string_decoder';
 import { backoff } from '../../kube/retry.js';
 import type { Clock, Random } from '../../kube/clock.js';
 import { messageOf } from '../../kube/errors.js';
@@ -13,8 +12,9 @@ import {
   PROTOCOL_VERSION,
   readReport,
 } from '../responder-tables/protocol.js';
-import type { GuestTable } from '../responder-tables/guest-table.js';
-import { changesBetween, snapshotOf } from './table-changes.js';
+import { LineReader } from './line-reader.js';
+import type { ReceivedTable } from './received-table.js';
+import { type CommandLines, changesBetween, newOptionsOf, snapshotOf } from './table-changes.js';
 import { WireProbes } from './wire-probes.js';
 
 interface HelperSessionOptions {
@@ -32,7 +32,9 @@ export type HelperObservation = Exclude<HelperReport, { kind: 'hello' | 'probed'
 /** What the helper works with. */
 interface HelperState {
   readonly config: HelperConfig;
-  readonly table: GuestTable;
+  readonly table: ReceivedTable;
+  /** For how long the table may be used as if it were current; 0: it is stale. */
+  readonly freshForMs: () => number;
 }
 
 /** How long the helper may take to answer its configuration. */
@@ -71,15 +73,15 @@ export class HelperSession {
     await this.#running;
   }
 
-  /** Makes the helper work with this state as soon as it can. */
+  /** Makes the helper work with this state as soon as it can, and tells it then for how long the table is fresh. */
   set(wanted: HelperState): void {
     this.#wanted = wanted;
     this.#connection?.send(wanted);
   }
 
-  /** Tells the helper for how long it may use its table as if it were current. */
-  refresh(forMs: number): void {
-    if (this.#wanted !== undefined) this.#connection?.refresh(this.#wanted, forMs);
+  /** Tells the helper again for how long it may use its table as if it were current. */
+  refresh(): void {
+    this.#connection?.refresh();
   }
 
   /**
@@ -130,20 +132,25 @@ export class HelperSession {
 class Connection {
   readonly ended: Promise<void>;
   readonly #socket: Socket;
-  readonly #clock: Pick<Clock, 'setTimer'>;
+  readonly #clock: Pick<Clock, 'setTimer' | 'now'>;
   readonly #onReport: (report: HelperReport) => void;
   readonly #probes: WireProbes;
   #wanted: HelperState | undefined;
+  /** Undefined: the helper has no whole table. */
   #sent: HelperState | undefined;
+  /** A state is being sent. */
+  #isSending = false;
   #optionSets = 0;
+  /** Until when the helper has been told that its table is fresh. */
+  #freshUntil = -Infinity;
   #cancelTimer: () => void = () => undefined;
 
-  constructor(socket: Socket, clock: Pick<Clock, 'setTimer'>, onReport: (report: HelperReport) => void) {
+  constructor(socket: Socket, clock: Pick<Clock, 'setTimer' | 'now'>, onReport: (report: HelperReport) => void) {
     this.#socket = socket;
     this.#clock = clock;
     this.#onReport = onReport;
     this.#probes = new WireProbes(clock);
-    const lines = new LineReader(MAX_REPORT_LENGTH, (line) => this.#receive(readReport(line)));
+    const lines = new LineReader('the packet helper', MAX_REPORT_LENGTH, (line) => this.#receive(readReport(line)));
     this.ended = new Promise<void>((resolve, reject) => {
       socket.on('data', (chunk: Buffer) => {
         try {
@@ -152,7 +159,6 @@ class Connection {
           socket.destroy(error instanceof Error ? error : new Error(messageOf(error)));
         }
       });
-      socket.on('drain', () => this.#sendWanted());
       socket.on('error', reject);
       socket.on('close', () => resolve());
     }).finally(() => {
@@ -167,36 +173,70 @@ class Connection {
 
   send(wanted: HelperState): void {
     this.#wanted = wanted;
-    this.#sendWanted();
+    if (this.#isSending) return;
+    this.#isSending = true;
+    this.#sendWanted()
+      .catch((error: unknown) => void this.#socket.destroy(error as Error))
+      .finally(() => (this.#isSending = false));
   }
 
   /** Does nothing while the helper has another table than the wanted one. */
-  refresh(wanted: HelperState, forMs: number): void {
-    if (this.#sent === wanted) this.#write([{ fresh: { forMs } }]);
+  refresh(): void {
+    if (this.#sent !== undefined && this.#sent === this.#wanted) this.#tellFreshness(this.#sent.freshForMs());
   }
 
   probe(address: string, expected: readonly string[]): Promise<readonly string[] | undefined> {
-    return this.#probes.ask(address, expected, (probe) => this.#write([{ probe }]));
+    return this.#probes.ask(address, expected, (probe) => this.#write({ probe }));
   }
 
   /** A helper that reads slowly gets the newest state when it has read the last one. */
-  #sendWanted(): void {
-    const [before, wanted] = [this.#sent, this.#wanted];
-    if (wanted === undefined || before === wanted || this.#socket.writableNeedDrain) return;
-    const isConfigured = before !== undefined && JSON.stringify(before.config) === JSON.stringify(wanted.config);
-    const changes = before === undefined ? snapshotOf(wanted.table) : changesBetween(before.table, wanted.table);
-    this.#optionSets += changes.filter((each) => 'options' in each).length;
-    if (before !== undefined && this.#optionSets > MAX_OPTION_SETS) {
-      this.#socket.destroy(new Error(`the helper has got ${MAX_OPTION_SETS} sets of options over this connection`));
-      return;
+  async #sendWanted(): Promise<void> {
+    while (this.#wanted !== undefined && this.#wanted !== this.#sent && !this.#socket.destroyed) {
+      const [before, wanted] = [this.#sent, this.#wanted];
+      const changes = this.#begin(before, wanted);
+      if (before === undefined || JSON.stringify(before.config) !== JSON.stringify(wanted.config)) {
+        this.#write({ config: wanted.config });
+        this.#awaitAnswer();
+      }
+      this.#sent = undefined;
+      for await (const line of changes) if (!(await this.#writeLine(line))) return;
+      this.#sent = wanted;
+      this.refresh();
     }
-    this.#sent = wanted;
-    this.#write([...(isConfigured ? [] : [{ config: wanted.config }]), ...changes]);
-    if (!isConfigured) this.#awaitAnswer();
   }
 
-  #write(commands: readonly HelperCommand[]): void {
-    if (commands.length > 0) this.#socket.write(commands.map((each) => `${JSON.stringify(each)}\n`).join(''));
+  #begin(before: HelperState | undefined, { table, freshForMs }: HelperState): CommandLines {
+    const { size } = before === undefined ? table.optionIds : newOptionsOf(before.table, table);
+    this.#optionSets += size;
+    if (before === undefined) return snapshotOf(table);
+    if (this.#optionSets > MAX_OPTION_SETS)
+      throw new Error(`the helper has got ${MAX_OPTION_SETS} sets of options over this connection`);
+    // meanwhile, the helper has entries of both tables
+    this.#tellFreshness(Math.min(freshForMs(), this.#freshUntil - this.#clock.now()));
+    return changesBetween(before.table, table);
+  }
+
+  #tellFreshness(forMs: number): void {
+    this.#freshUntil = this.#clock.now() + forMs;
+    this.#write({ fresh: { forMs: Math.max(0, Math.floor(forMs)) } });
+  }
+
+  #write(command: HelperCommand): void {
+    this.#socket.write(`${JSON.stringify(command)}\n`);
+  }
+
+  /** Waits while the helper reads more slowly than it is written. @returns false if the connection has ended */
+  async #writeLine(line: string): Promise<boolean> {
+    const socket = this.#socket;
+    if (!socket.destroyed && !socket.write(`${line}\n`))
+      await new Promise<void>((resolve) => {
+        const go = () => {
+          socket.off('drain', go).off('close', go);
+          resolve();
+        };
+        socket.on('drain', go).on('close', go);
+      });
+    return !socket.destroyed;
   }
 
   #awaitAnswer(): void {
@@ -229,31 +269,5 @@ function checkHello({ version, hasAddress }: Extract<HelperReport, { kind: 'hell
     throw new Error(
       'the kernel has an address on the attached interface: the NetworkAttachmentDefinition must have no ipam, and must disable IPv6',
     );
-  }
-}
-
-/** Splits a stream into lines. */
-class LineReader {
-  readonly #maxLength: number;
-  readonly #take: (line: string) => void;
-  readonly #decoder = new StringDecoder('utf8');
-  #pending = '';
-
-  constructor(maxLength: number, take: (line: string) => void) {
-    this.#maxLength = maxLength;
-    this.#take = take;
-  }
-
-  /** @throws {TypeError} if a line is too long */
-  push(chunk: Buffer): void {
-    const [first = '', ...rest] = this.#decoder.write(chunk).split('\n');
-    const last = rest.pop();
-    this.#pending += first;
-    if (last !== undefined) {
-      for (const line of [this.#pending, ...rest]) if (line !== '') this.#take(line);
-      this.#pending = last;
-    }
-    if (this.#pending.length > this.#maxLength)
-      throw new TypeError(`a line of the packet helper exceeds ${this.#maxLength} characters`);
   }
 }

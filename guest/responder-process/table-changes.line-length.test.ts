@@ -5,8 +5,9 @@ import { parseAddress } from '../../addressing/address/address.js';
 import { compiledPool } from '../../test/lease-objects.js';
 import { claimOf } from '../../test/pool-objects.js';
 import { MAX_DHCP_OPTION_BYTES, boundedDhcpOptions, vmDhcpOf } from '../dhcp-options.js';
+import { receivedTableOf } from '../testing/received-table-of.js';
 import { resultOf } from '../testing/result-of.js';
-import { MAX_BATCH } from '../responder-tables/protocol.js';
+import type { TableEntry } from '../responder-tables/protocol.js';
 import { type RunningGuest, buildTable } from '../responder-tables/table.js';
 import { snapshotOf } from './table-changes.js';
 
@@ -44,16 +45,17 @@ function longestGuest(index: number): RunningGuest {
   };
 }
 
-describe('a line with a full batch', () => {
-  it('fits into the buffer of the helper if all guests have the longest names and options', async () => {
-    const [, shift] = /maxLine\s*= 1 << (\d+)/.exec(await readFile(PROTOCOL, 'utf8')) ?? [];
-    const guests = Array.from({ length: MAX_BATCH }, (_, index) => longestGuest(index));
-    const commands = snapshotOf(resultOf(buildTable(POOL, guests)));
-    const [batch, ...others] = commands.flatMap((command) => ('put' in command ? [command.put] : []));
-    const options = batch?.[0]?.dhcp4 ?? [];
-    expect([batch?.length, others, batch?.[0]?.fqdn?.length, options.length]).to.deep.equal([MAX_BATCH, [], 253, 33]);
+describe('a line with entries', () => {
+  it('fits into the buffer of the helper if guests have the longest names and options', async () => {
+    const [, shift] = /maxLine\s*= (\d+) << 10/.exec(await readFile(PROTOCOL, 'utf8')) ?? [];
+    const guests = Array.from({ length: 64 }, (_, index) => longestGuest(index));
+    const lines: string[] = [];
+    for await (const line of snapshotOf(await receivedTableOf(resultOf(buildTable(POOL, guests))))) lines.push(line);
+    const puts = lines.map((line) => (JSON.parse(line) as { put?: TableEntry[] }).put ?? []);
+    const entries = puts.flat();
+    const options = entries[0]?.dhcp4 ?? [];
+    expect([entries.length, entries[0]?.fqdn?.length, options.length]).to.deep.equal([64, 253, 33]);
     expect(options.reduce((sum, { value }) => sum + 2 + value.length / 2, 0)).to.equal(MAX_DHCP_OPTION_BYTES);
-    for (const command of commands)
-      expect(Buffer.byteLength(`${JSON.stringify(command)}\n`)).to.be.at.most(2 ** Number(shift));
+    for (const line of lines) expect(Buffer.byteLength(`${line}\n`)).to.be.at.most(Number(shift) * 1024);
   });
 });

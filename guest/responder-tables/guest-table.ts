@@ -20,3 +20,20 @@ export interface GuestTable {
   /** How many guests have no entry because of the limit. */
   readonly leftOut: number;
 }
+
+/** What responders know of their pool. */
+export interface TablePool {
+  readonly name: string;
+  readonly uid: string;
+  readonly network: string;
+  /** Guests need router advertisements for their IPv6 default route. */
+  readonly hasIpv6Gateway: boolean;
+}
+
+/** A lease whose address is to be probed. The answer counts for this version of it only. */
+export interface RequestedProbe {
+  readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string };
+  readonly address: string;
+  /** The MAC addresses of the guest for which the address is meant. */
+  readonly expected: readonly string[];
+}

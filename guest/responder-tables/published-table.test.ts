@@ -5,7 +5,8 @@ import { compiledPool } from '../../test/lease-objects.js';
 import { day } from '../../test/pool-objects.js';
 import { claim, vmReference } from '../../test/workload-objects.js';
 import { resultOf } from '../testing/result-of.js';
-import { type PublishedTable, decodeTable, encodeTable, statementOf, tableData } from './published-table.js';
+import { publishedTableOf } from '../testing/received-table-of.js';
+import { type PublishedTable, encodeTable, statementOf, tableData } from './published-table.js';
 import { MAX_ENTRIES, type RunningGuest, buildTable } from './table.js';
 
 const POOL = compiledPool({
@@ -59,7 +60,7 @@ describe('a published table', () => {
     const only4: RunningGuest = { ...guest(4), addresses: [parseAddress('10.0.0.4')] };
     const only6: RunningGuest = { ...guest(5), addresses: [parseAddress('fd00:1::5')] };
     for (const each of [given, published([only4, only6]), published([])])
-      expect(await decodeTable(objectOf(tableData(await encodeTable(each), NOTHING)))).to.deep.equal(each);
+      expect(await publishedTableOf(objectOf(tableData(await encodeTable(each), NOTHING)))).to.deep.equal(each);
   });
 
   it('has the same version whenever it is computed, and another one if anything differs', async () => {
@@ -84,16 +85,25 @@ describe('a published table', () => {
   it('has all guests of the largest table with random UIDs and MAC addresses', async function () {
     this.timeout(20_000);
     const given = published(Array.from({ length: MAX_ENTRIES }, (_, index) => guest(index, true)));
-    const read = await decodeTable(objectOf(tableData(await encodeTable(given), NOTHING)));
+    const read = await publishedTableOf(objectOf(tableData(await encodeTable(given), NOTHING)));
     expect([read.table.entries.size, read.table.leftOut]).to.deep.equal([MAX_ENTRIES, 0]);
   });
 
   it('leaves out the youngest claims if the object is full, and counts them', async () => {
     const given = published(Array.from({ length: 600 }, (_, index) => guest(index, true)));
-    const { table } = await decodeTable(objectOf(tableData(await encodeTable(given, 10_000), NOTHING)));
+    const { table } = await publishedTableOf(objectOf(tableData(await encodeTable(given, { bytes: 10_000 }), NOTHING)));
     expect(table.entries.size).to.be.within(50, 599);
     expect(table.leftOut).to.equal(600 - table.entries.size);
-    expect([...table.entries.keys()]).to.deep.equal([...given.table.entries.keys()].slice(0, table.entries.size));
+    const oldest = [...given.table.entries.keys()].slice(0, table.entries.size);
+    expect(new Set(table.entries.keys())).to.deep.equal(new Set(oldest));
+  });
+
+  it('leaves out guests if the text is longer than a responder can hold, although it would fit compressed', async () => {
+    const given = published(Array.from({ length: 600 }, (_, index) => guest(index)));
+    const encoded = await encodeTable(given, { textBytes: 50_000 });
+    const { table } = await publishedTableOf(objectOf(tableData(encoded, NOTHING)));
+    expect(table.entries.size).to.be.within(100, 599);
+    expect(table.leftOut).to.equal(600 - table.entries.size);
   });
 
   it('has all guests of other namespaces if one namespace fills the object with older claims and long options', async () => {
@@ -102,8 +112,8 @@ describe('a published table', () => {
       return { ...inNamespace('hostile', 1, guest(index)), dhcp: { options, ignored: [] } };
     });
     const others = Array.from({ length: 150 }, (_, index) => inNamespace('a', 2, guest(1_000 + index)));
-    const encoded = await encodeTable(published([...hostile, ...others]), 40_000);
-    const { table } = await decodeTable(objectOf(tableData(encoded, NOTHING)));
+    const encoded = await encodeTable(published([...hostile, ...others]), { bytes: 40_000 });
+    const { table } = await publishedTableOf(objectOf(tableData(encoded, NOTHING)));
     const left = others.filter(({ mac }) => !table.entries.has(mac));
     expect(left).to.deep.equal([]);
     expect(table.entries.size).to.be.within(others.length + 10, others.length + 299);
@@ -114,7 +124,7 @@ describe('a published table', () => {
     ['is no gzip', { binaryData: { table: 'AAAA' } }],
   ] as const) {
     it(`is an error if it ${name}`, async () => {
-      const error: unknown = await decodeTable(objectOf(object)).catch((reason: unknown) => reason);
+      const error: unknown = await publishedTableOf(objectOf(object)).catch((reason: unknown) => reason);
       expect(error).to.be.instanceOf(Error);
     });
   }

@@ -28,7 +28,8 @@ import { claim, vmReference, vmi } from '../../test/workload-objects.js';
 import { createGuest } from '../main.js';
 import { responderSetName } from '../responder-manager/objects.js';
 import { readIndex } from './published-index.js';
-import { type PublishedTable, decodeTable, statementOf } from './published-table.js';
+import { publishedTableOf } from '../testing/received-table-of.js';
+import { type PublishedTable, statementOf } from './published-table.js';
 
 const GUEST = { attachment: 'blue', dhcp: {} };
 const POOL = adminPool('blue', { cidr: '10.1.0.0/24', guest: GUEST });
@@ -102,7 +103,7 @@ class Bench {
   async untilTable(isWanted: (table: PublishedTable) => boolean): Promise<PublishedTable> {
     return this.until(async () => {
       const object = await this.client.find(CONFIG_MAPS, { namespace: RESPONDERS_NAMESPACE, name: SET });
-      const table = object && (await decodeTable(object));
+      const table = object && (await publishedTableOf(object));
       return table !== undefined && isWanted(table) ? table : undefined;
     });
   }

@@ -5,7 +5,7 @@ import { joinKey } from '../../api/meta.js';
 import type { Lister } from '../../kube/cache.js';
 import { BY_PROBED_POOL } from '../watch-specs.js';
 import { fairOrder } from './fair-order.js';
-import type { RequestedProbe } from './published-table.js';
+import type { RequestedProbe } from './guest-table.js';
 
 /** More than responders can probe in the two seconds for which ipam waits. */
 const MAX_REQUESTED_PROBES = 512;
