@@ -168,6 +168,23 @@ describe('the tables that guest publishes', function () {
     await bench.untilTable((each) => macsOf(each).length === 0);
   });
 
+  it('have each change, also one that comes shortly before a beat of the index', async function () {
+    this.timeout(60_000);
+    await bench.untilTable((each) => macsOf(each).length === 1);
+    const { tracker } = bench.api;
+    for (let round = 0; round < 4; round++) {
+      const first = await bench.untilCurrent();
+      await bench.until(async () => ((await bench.untilCurrent()) > first ? true : undefined));
+      // the next beat is due 667 ms after this one
+      await sleep(600);
+      const addresses = round % 2 === 0 ? 0 : 1;
+      const released = addresses === 0 ? { releasedAt: '2026-01-01T00:00:00Z' } : {};
+      const lease = leaseOfGuest(0);
+      tracker.put(ADDRESS_LEASES, { ...lease, spec: { ...lease.spec, ...released } });
+      await bench.untilTable((each) => macsOf(each).length === addresses);
+    }
+  });
+
   it('have the probes that ipam requests, until they have ended', async () => {
     bench.api.tracker.put(IPAM_CLAIMS, claimOfGuest(1));
     await bench.client.create(ADDRESS_LEASES, leaseOfGuest(1, true));

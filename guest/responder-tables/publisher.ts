@@ -76,6 +76,8 @@ export class TablePublisher implements Reconciler {
   /** The answers to own writes, which may be newer than the cache, by name. */
   readonly #written = new Map<string, KnownTable>();
   #isDue = false;
+  /** Tables that have changed and are not in the queue yet. A beat may find a change first. */
+  readonly #toBuild = new Set<string>();
 
   constructor(deps: TablePublisherDeps) {
     this.#deps = deps;
@@ -101,7 +103,9 @@ export class TablePublisher implements Reconciler {
       this.#isDue = true;
       clock.setTimer(BATCH_MS, () => {
         this.#isDue = false;
-        add(this.#markChanged());
+        this.#markChanged();
+        add([...this.#toBuild]);
+        this.#toBuild.clear();
       });
     });
     sets.onChange(({ object }) => add([object.metadata.name]));
@@ -132,9 +136,9 @@ export class TablePublisher implements Reconciler {
   /** The tables that have everything that the caches show. */
   current(): CurrentTables {
     const showsUntil = this.#cachesShowUntil();
-    const changed = new Set(this.#markChanged());
+    this.#markChanged();
     const current = [...this.#states].flatMap(([name, { built, changes }]) =>
-      built?.changes === changes && !changed.has(name) ? [[name, built.version] as const] : [],
+      built?.changes === changes ? [[name, built.version] as const] : [],
     );
     return { ageMs: this.#ageOf(showsUntil), versions: Object.fromEntries(current) };
   }
@@ -148,16 +152,14 @@ export class TablePublisher implements Reconciler {
     return Math.max(0, Math.ceil(this.#deps.clock.now() - showsUntil));
   }
 
-  /** Counts what has changed, and returns the names of the tables. */
-  #markChanged(): string[] {
+  /** Counts what has changed. */
+  #markChanged(): void {
     const { networks, pools } = this.#affected.take();
-    const found: string[] = [];
     for (const [name, state] of this.#states) {
       if (!networks.has(state.network) && !pools.has(state.pool)) continue;
       state.changes++;
-      found.push(name);
+      this.#toBuild.add(name);
     }
-    return found;
   }
 
   async #sync(name: string, signal: AbortSignal): Promise<SyncResult> {
