@@ -49,17 +49,34 @@ export function planResponders(observed: ObservedResponders): ResponderAction[] 
   const oldest = new Map(pools.toReversed().map((pool) => [pool.network, pool]));
   const served = pools.filter((pool) => oldest.get(pool.network) === pool).slice(0, maxPools);
   const kept = new Set([...served, ...unreadable.map((uid) => ({ uid }))].map(responderSetName));
+  const existing = namesOf(observed);
   return [
-    ...served.flatMap((pool) => planPool(pool, observed)),
+    ...served.flatMap((pool) => planPool(pool, observed, existing)),
     ...pools
       .filter((pool) => !served.includes(pool))
       .map((pool) => report(pool, EventReason.ResponderLimit, limitMessage(pool, oldest.get(pool.network), maxPools))),
-    ...planRemovals(kept, observed),
+    ...planRemovals(kept, observed, existing),
   ];
 }
 
-function planPool(pool: Pool, observed: ObservedResponders): ResponderAction[] {
-  const { settings, sets, budgets, claims } = observed;
+/** What exists, by name: a search through lists for each of thousands of pools would take seconds. */
+interface ExistingObjects {
+  readonly sets: ReadonlyMap<string, KubeObject>;
+  readonly budgets: ReadonlyMap<string, KubeObject>;
+  readonly claims: ReadonlyMap<string, IPAMClaim>;
+  readonly pods: ReadonlyMap<string, KubeObject>;
+}
+
+function namesOf({ sets, budgets, claims, pods }: ObservedResponders): ExistingObjects {
+  return { sets: byName(sets), budgets: byName(budgets), claims: byName(claims), pods: byName(pods) };
+}
+
+function byName<T extends KubeObject>(objects: readonly T[]): Map<string, T> {
+  return new Map(objects.map((object) => [object.metadata.name, object]));
+}
+
+function planPool(pool: Pool, observed: ObservedResponders, existing: ExistingObjects): ResponderAction[] {
+  const { settings } = observed;
   if ('problem' in settings) {
     const message = `No responders run for AddressPool ${pool.name}: ${settings.problem}`;
     return [report(pool, EventReason.ResponderImageUnknown, message)];
@@ -75,14 +92,13 @@ function planPool(pool: Pool, observed: ObservedResponders): ResponderAction[] {
   const set = responderSet(pool, attachment, settings);
   const { name } = set.metadata;
   const names = responderNames(name);
-  const missing = names.filter((each) => !claims.some(({ metadata }) => metadata.name === each));
-  const existing = sets.find((each) => each.metadata.name === name);
-  const hasBudget = budgets.some(({ metadata }) => metadata.name === name);
+  const missing = names.filter((each) => !existing.claims.has(each));
+  const claims = names.flatMap((each) => existing.claims.get(each) ?? []);
   return [
     ...missing.map((each): ResponderAction => ({ kind: 'create-claim', pool, claim: serverClaim(each, pool) })),
-    ...planSet(pool, set, existing),
-    ...(hasBudget ? [] : [{ kind: 'create-budget', pool, budget: responderBudget(set) } as const]),
-    ...claims.filter(({ metadata }) => names.includes(metadata.name)).flatMap((claim) => reportClaim(pool, claim)),
+    ...planSet(pool, set, existing.sets.get(name)),
+    ...(existing.budgets.has(name) ? [] : [{ kind: 'create-budget', pool, budget: responderBudget(set) } as const]),
+    ...claims.flatMap((claim) => reportClaim(pool, claim)),
   ];
 }
 
@@ -101,12 +117,14 @@ function reportClaim(pool: Pool, { metadata, status }: IPAMClaim): ResponderActi
 }
 
 /** Addresses become free when nothing on the network uses them any more: claims go after the pods. */
-function planRemovals(kept: ReadonlySet<string>, observed: ObservedResponders): ResponderAction[] {
-  const { sets, budgets, claims, pods } = observed;
+function planRemovals(
+  kept: ReadonlySet<string>,
+  { sets, budgets, claims }: ObservedResponders,
+  existing: ExistingObjects,
+): ResponderAction[] {
   const isKept = ({ metadata }: KubeObject) => kept.has(metadata.name);
-  const isUsed = (claim: KubeObject) =>
-    pods.some(({ metadata }) => metadata.name === claim.metadata.name) ||
-    sets.some(({ metadata }) => claim.metadata.name.startsWith(`${metadata.name}-`));
+  const isUsed = ({ metadata: { name } }: KubeObject) =>
+    existing.pods.has(name) || existing.sets.has(name.slice(0, name.lastIndexOf('-')));
   const neededNames = new Set([...kept].flatMap(responderNames));
   return [
     ...sets.filter((set) => !isKept(set)).map((object) => ({ kind: 'delete-set', object }) as const),
