@@ -4,6 +4,7 @@ import { ADDRESS_POOL_WATCH, NAD_WATCH, NAMESPACE_WATCH } from '../cluster/watch
 import type { Sync } from '../kube/controller-loop.js';
 import type { ProcessContext } from '../process/context.js';
 import { type GuestConfig, responderStalenessMs } from '../process/config/guest-config.js';
+import { responderSetName } from './responder-manager/objects.js';
 import { RememberedGuests } from './layer2-guests.js';
 import { CLAIM_LEASES, GUEST_CLAIMS, GUEST_VMIS, GUEST_VMS, LOCKED_LEASES } from './watch-specs.js';
 
@@ -30,7 +31,7 @@ export function createGuestViews(
     networks: informers.get({ ...NAD_WATCH, watchSeconds }),
     // they say which VMs will get claims
     namespaces: gate.informer(NAMESPACE_WATCH),
-    pools: informers.get({ ...ADDRESS_POOL_WATCH, watchSeconds }),
+    pools: informers.get({ ...GUEST_POOLS, watchSeconds }),
     claimLeases: informers.get({ ...CLAIM_LEASES, watchSeconds }),
     lockedLeases: informers.get(LOCKED_LEASES),
   };
@@ -45,6 +46,16 @@ export function createGuestViews(
   remembered.follow({ claims, directory });
   return { watched, directory, remembered, gate, onGateChange: (handler: () => void) => handlers.push(handler) };
 }
+
+/** The pools by the name of the StatefulSet of their responders. */
+export const BY_RESPONDER_SET = 'responder-set';
+const GUEST_POOLS: typeof ADDRESS_POOL_WATCH = {
+  ...ADDRESS_POOL_WATCH,
+  indexes: {
+    ...ADDRESS_POOL_WATCH.indexes,
+    [BY_RESPONDER_SET]: ({ metadata: { uid = '' } }) => [responderSetName({ uid })],
+  },
+};
 
 /** One kind of work of this process, with a queue of its own while the process leads. */
 export interface Reconciler {

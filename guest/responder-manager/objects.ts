@@ -162,7 +162,7 @@ function tableContainer(pool: Pool, settings: ResponderSettings) {
     ],
     livenessProbe: { httpGet: { path: '/healthz', port: 'health' }, ...LIVENESS_TIMES },
     readinessProbe: { httpGet: { path: '/readyz', port: 'health' }, periodSeconds: 5, timeoutSeconds: 5 },
-    resources: added({ requests: { cpu: '20m', memory: '96Mi' }, limits: { memory: '512Mi' } }, template.resources),
+    resources: added({ requests: { cpu: '20m', memory: '96Mi' }, limits: { memory: '256Mi' } }, template.resources),
     securityContext: { runAsNonRoot: true, runAsUser: USER, runAsGroup: USER, ...hardened([]) },
     volumeMounts: [
       { name: 'socket', mountPath: SOCKET_DIRECTORY },

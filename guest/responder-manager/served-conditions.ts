@@ -31,7 +31,7 @@ import {
   findGuests,
   networksOnWire,
 } from '../running-guests.js';
-import type { GuestViews, Reconciler } from '../views.js';
+import { BY_RESPONDER_SET, type GuestViews, type Reconciler } from '../views.js';
 import { responderSetName } from './objects.js';
 
 /** Changes of one network that come within this time are looked at together: each look reads all of its claims. */
@@ -81,12 +81,7 @@ export class ServedConditions implements Reconciler {
     });
     directory.onChange((changes) => collect([...changes.keys()]));
     this.#deps.sets.onChange(({ object: { metadata } }) => {
-      const pools = watched.pools.cache.list();
-      collect(
-        pools.flatMap((pool) =>
-          responderSetName({ uid: pool.metadata.uid ?? '' }) === metadata.name ? pool.spec.network : [],
-        ),
-      );
+      collect(watched.pools.cache.byIndex(BY_RESPONDER_SET, metadata.name).map(({ spec }) => spec.network));
     });
   }
 

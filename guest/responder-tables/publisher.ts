@@ -12,13 +12,8 @@ import type { InformerRegistry, WatchSpec } from '../../kube/informers.js';
 import { CONFIG_MAPS, type ConfigMap } from '../../kube/resources.js';
 import { runInSlices } from '../../kube/run-in-slices.js';
 import { leasedAddresses } from '../leased-addresses.js';
-import {
-  RESPONDER_LABELS,
-  RESPONDER_INTERFACE,
-  responderNames,
-  responderSetName,
-} from '../responder-manager/objects.js';
-import type { GuestViews, Reconciler } from '../views.js';
+import { RESPONDER_LABELS, RESPONDER_INTERFACE, responderNames } from '../responder-manager/objects.js';
+import { BY_RESPONDER_SET, type GuestViews, type Reconciler } from '../views.js';
 import { AffectedNetworks } from './affected-networks.js';
 import { IgnoredOptions } from './ignored-options.js';
 import { type HelperConfig, helperConfig } from './protocol.js';
@@ -174,8 +169,7 @@ export class TablePublisher implements Reconciler {
   }
 
   #begin(name: string): TableState | undefined {
-    const pools = this.#deps.views.watched.pools.cache.list();
-    const pool = pools.find(({ metadata: { uid = '' } }) => responderSetName({ uid }) === name);
+    const [pool] = this.#deps.views.watched.pools.cache.byIndex(BY_RESPONDER_SET, name);
     if (pool === undefined) return undefined;
     const state: TableState = { pool: pool.metadata.name, network: pool.spec.network, changes: 0, notBefore: 0 };
     this.#states.set(name, state);

@@ -123,7 +123,8 @@ export const GUEST_SETTINGS: Settings<GuestConfig> = {
     placeholder: 'number',
     description: 'maximum number of pools that have responders; the oldest come first',
     defaultValue: 32,
-    parse: wholeNumber(0, 256),
+    // the index of the tables has 48 bytes for each, and every responder reads it
+    parse: wholeNumber(0, 1_024),
   },
   maxStalenessMs: IPAM_SETTINGS.maxStalenessMs,
 };
