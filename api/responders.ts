@@ -1,7 +1,7 @@
 import type { Delivery } from './nad-guests.js';
 import { describeValue } from './json.js';
 import type { ObjectMeta } from './meta.js';
-import { RESPONDERS_NAMESPACE } from './names.js';
+import { RESPONDERS_NAMESPACE, shortHash } from './names.js';
 import type { NetworkConfig } from './network-attachment.js';
 
 /** A NAD that `spec.guest.attachment` of a pool names. */
@@ -19,6 +19,11 @@ export function attachmentProblem(nad: Attachment | undefined, network: string):
   if (name !== network) return `is for network ${describeValue(name)}, not ${describeValue(network)}`;
   if (delivery.kind === 'cni') return 'has an ipam, so the kernel would answer for the addresses: remove it';
   return delivery.kind === 'none' ? `cannot attach them: ${delivery.why}` : undefined;
+}
+
+/** The name of the StatefulSet of a pool. Another pool of the same name later gets another one. */
+export function responderSetName({ uid }: { readonly uid: string }): string {
+  return `holdfast-responder-${shortHash(uid, 8)}`;
 }
 
 const RESPONDER_CLAIM_NAME = /^holdfast-responder-[0-9a-f]{8}-[0-9]$/;

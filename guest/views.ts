@@ -4,7 +4,7 @@ import { ADDRESS_POOL_WATCH, NAD_WATCH, NAMESPACE_WATCH } from '../cluster/watch
 import type { Sync } from '../kube/controller-loop.js';
 import type { ProcessContext } from '../process/context.js';
 import { type GuestConfig, responderStalenessMs } from '../process/config/guest-config.js';
-import { responderSetName } from './responder-manager/objects.js';
+import { responderSetName } from '../api/responders.js';
 import { RememberedGuests } from './layer2-guests.js';
 import { CLAIM_LEASES, GUEST_CLAIMS, GUEST_VMIS, GUEST_VMS, LOCKED_LEASES } from './watch-specs.js';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { GUEST_SERVED, RESPONDERS_NAMESPACE } from '../../api/names.js';
-import { responderSetName } from '../../guest/responder-manager/objects.js';
+import { responderSetName } from '../../api/responders.js';
 import { ADDRESS_POOLS, STATEFUL_SETS, VIRTUAL_MACHINES } from '../../kube/resources.js';
 import { bareAddress } from '../../test/bare-address.js';
 import type { RunningClient } from '../../bed/network/dhcp-clients.js';

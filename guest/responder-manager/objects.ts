@@ -9,6 +9,7 @@ import {
   shortHash,
 } from '../../api/names.js';
 import type { KubeObject } from '../../api/meta.js';
+import { responderSetName } from '../../api/responders.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import type { Resources, ResponderTemplate } from '../../process/config/responder-template.js';
 
@@ -47,11 +48,6 @@ export interface StatefulSet extends KubeObject {
 
 export interface PodDisruptionBudget extends KubeObject {
   spec: Record<string, unknown>;
-}
-
-/** The name of the StatefulSet of a pool. Another pool of the same name later gets another one. */
-export function responderSetName({ uid }: Pick<Pool, 'uid'>): string {
-  return `holdfast-responder-${shortHash(uid, 8)}`;
 }
 
 /** The names of the set's pods, and of the claims with their addresses, which `isResponderClaim` recognizes. */

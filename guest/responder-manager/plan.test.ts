@@ -2,16 +2,10 @@ import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { KubeObject } from '../../api/meta.js';
 import { IPS_ALLOCATED } from '../../api/names.js';
+import { responderSetName } from '../../api/responders.js';
 import { compiledPool } from '../../test/lease-objects.js';
 import { nad } from '../../test/pool-objects.js';
-import {
-  type ResponderSettings,
-  responderBudget,
-  responderNames,
-  responderSet,
-  responderSetName,
-  serverClaim,
-} from './objects.js';
+import { type ResponderSettings, responderBudget, responderNames, responderSet, serverClaim } from './objects.js';
 import { type ObservedResponders, planResponders } from './plan.js';
 
 const NAMESPACE = 'holdfast-responders';

@@ -3,7 +3,7 @@ import { describeValue } from '../../api/json.js';
 import { type KubeObject, isBeingDeleted, joinKey } from '../../api/meta.js';
 import { EventReason } from '../../api/event-reasons.js';
 import { IPS_ALLOCATED, RESPONDERS_NAMESPACE, RESPONDER_CONTENT_ANNOTATION } from '../../api/names.js';
-import { attachmentProblem, isResponderClaim } from '../../api/responders.js';
+import { attachmentProblem, isResponderClaim, responderSetName } from '../../api/responders.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import {
@@ -13,7 +13,6 @@ import {
   responderBudget,
   responderNames,
   responderSet,
-  responderSetName,
   serverClaim,
 } from './objects.js';
 

@@ -23,7 +23,7 @@ import type { GuestViews } from '../views.js';
 import { parseAddress } from '../../addressing/address/address.js';
 import { createLease } from '../../addressing/lease/lease.js';
 import { NETWORK_INDEXES } from '../../addressing/directory/affected.js';
-import { responderSetName } from './objects.js';
+import { responderSetName } from '../../api/responders.js';
 import { ServedConditions, type ServedConditionsDeps } from './served-conditions.js';
 
 const NAD = 'vms/data';

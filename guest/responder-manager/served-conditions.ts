@@ -32,7 +32,7 @@ import {
   networksOnWire,
 } from '../running-guests.js';
 import { BY_RESPONDER_SET, type GuestViews, type Reconciler } from '../views.js';
-import { responderSetName } from './objects.js';
+import { responderSetName } from '../../api/responders.js';
 
 /** Changes of one network that come within this time are looked at together: each look reads all of its claims. */
 const BATCH_MS = 1_000;

@@ -6,7 +6,7 @@ import { MAX_TEXT_BYTES, tableBytesOf } from '../responder-tables/published-tabl
 import {
   TABLE_FORMAT,
   type TableHeader,
-  addressesOf,
+  entryAddresses,
   entryOf,
   guestOf,
   optionsIdOf,
@@ -34,7 +34,7 @@ export interface FoundGuest extends TableGuest {
 /** Of decompressed text at once. */
 const CHUNK_BYTES = 64 * 1024;
 
-/** A table as a responder keeps it: compressed. Whoever needs its lines reads all of them. */
+/** A table as a responder keeps it: compressed. Each reader reads all of its lines. */
 export class ReceivedTable {
   readonly header: TableHeader;
   /** The ids of its sets of options. */
@@ -86,7 +86,7 @@ export class ReceivedTable {
     if (addresses.size === 0) return found;
     for await (const line of this.entryLines()) {
       const entry = entryOf(line);
-      for (const address of addressesOf(entry))
+      for (const address of entryAddresses(entry))
         if (addresses.has(address)) found.set(address, { entry, ...guestOf(line) });
     }
     return found;

@@ -5,7 +5,7 @@ import type { ConfigMap } from '../../kube/resources.js';
 import { fairOrder } from './fair-order.js';
 import type { HelperConfig } from './protocol.js';
 import type { GuestTable, RequestedProbe, TablePool } from './guest-table.js';
-import { TABLE_FORMAT, type TableHeader, addressesOf, entryLine, optionsLine } from './table-text.js';
+import { TABLE_FORMAT, type TableHeader, entryAddresses, entryLine, optionsLine } from './table-text.js';
 
 /**
  * The object by which `guest` gives a table to the responders of a pool. Only `guest` writes it, which a policy enforces; both run the same image, and
@@ -115,7 +115,7 @@ async function encodeLines(
 
 function linesOf({ entries, guests }: GuestTable): Line[] {
   return [...entries.values()].flatMap((entry): Line[] => {
-    const guest = guests.get(addressesOf(entry)[0] ?? '');
+    const guest = guests.get(entryAddresses(entry)[0] ?? '');
     if (guest === undefined) return [];
     return [{ namespace: guest.claim.split('/', 1)[0] ?? '', text: entryLine(entry, guest) }];
   });

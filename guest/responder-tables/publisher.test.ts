@@ -26,7 +26,7 @@ import { apiError } from '../../test/api-errors.js';
 import { adminPool, nadDefinition } from '../../test/pool-objects.js';
 import { claim, vmReference, vmi } from '../../test/workload-objects.js';
 import { createGuest } from '../main.js';
-import { responderSetName } from '../responder-manager/objects.js';
+import { responderSetName } from '../../api/responders.js';
 import { readIndex } from './published-index.js';
 import { publishedTableOf } from '../testing/received-table-of.js';
 import { type PublishedTable, statementOf } from './published-table.js';

@@ -71,6 +71,6 @@ export function optionsIdOf(line: string): string {
   return line.slice(ID_BEGIN.length, line.indexOf('"', ID_BEGIN.length));
 }
 
-export function addressesOf({ ipv4, ipv6 }: TableEntry): string[] {
+export function entryAddresses({ ipv4, ipv6 }: TableEntry): string[] {
   return [ipv4?.address, ipv6?.address].filter((address) => address !== undefined);
 }

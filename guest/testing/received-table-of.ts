@@ -1,7 +1,7 @@
 import { type PublishedTable, encodeTable, tableData } from '../responder-tables/published-table.js';
 import type { ConfigMap } from '../../kube/resources.js';
 import type { GuestTable, TableGuest } from '../responder-tables/guest-table.js';
-import { addressesOf, entryOf, guestOf } from '../responder-tables/table-text.js';
+import { entryAddresses, entryOf, guestOf } from '../responder-tables/table-text.js';
 import type { GuestOptionSet, TableEntry } from '../responder-tables/protocol.js';
 import { ReceivedTable, storedTableOf } from '../responder-process/received-table.js';
 
@@ -31,7 +31,7 @@ export async function publishedTableOf(object: ConfigMap): Promise<PublishedTabl
   for await (const line of received.entryLines()) {
     const entry = entryOf(line);
     entries.set(entry.mac, entry);
-    for (const address of addressesOf(entry)) guests.set(address, guestOf(line));
+    for (const address of entryAddresses(entry)) guests.set(address, guestOf(line));
   }
   return { pool, configs, probes, table: { entries, options, guests, leftOut } };
 }
@@ -42,7 +42,7 @@ export function guestTableOf(entries: readonly TableEntry[]): GuestTable {
   const options = ids.map((id): [string, GuestOptionSet] => [id, { id, dns: [], search: [], ntp: [], routes: [] }]);
   const guests = entries.flatMap((entry) => {
     const subject = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', metadata: { name: entry.mac } };
-    return addressesOf(entry).map((address) => [address, { claim: `vms/${entry.mac}`, subject }] as const);
+    return entryAddresses(entry).map((address) => [address, { claim: `vms/${entry.mac}`, subject }] as const);
   });
   const byMac = entries.map((entry) => [entry.mac, entry] as const);
   return { entries: new Map(byMac), options: new Map(options), guests: new Map(guests), leftOut: 0 };
