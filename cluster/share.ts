@@ -13,7 +13,10 @@ class SharedValues {
     const recent = this.#recent.get(key);
     if (recent !== undefined) return recent as T;
     const shared = this.#older.get(key) ?? value;
-    if (this.#recent.size >= MAX_SHARED / 2) [this.#older, this.#recent] = [this.#recent, new Map()];
+    if (this.#recent.size >= MAX_SHARED / 2) {
+      this.#older = this.#recent;
+      this.#recent = new Map();
+    }
     this.#recent.set(key, shared);
     return shared as T;
   }
