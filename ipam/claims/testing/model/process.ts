@@ -52,7 +52,8 @@ export class IpamModelProcess {
     const claims = new LaggingInformer(world.tracker, SERVED_CLAIM_WATCH);
     const leases = new LaggingInformer(world.tracker, ADDRESS_LEASE_WATCH);
     const pools = new LaggingInformer(world.tracker, ADDRESS_POOL_WATCH);
-    const pods = new LaggingInformer(world.tracker, CLAIM_PODS);
+    // pods of its namespaces may refer to claims
+    const pods = new LaggingInformer(world.tracker, { ...CLAIM_PODS, labelSelector: '' });
     for (const informer of [claims, leases, pools, pods]) informer.list();
     this.claims = claims;
     this.#informers = { ipamclaims: claims, addressleases: leases, addresspools: pools, pods };
