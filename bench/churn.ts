@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { REUSE_MS } from '../addressing/lease/lease-times.js';
 import type { Figure } from './report.js';
-import { startLeader, withServer } from './scale/leader-process.js';
+import { startPart, withServer } from './scale/part-process.js';
 import { storeCluster } from './scale/cluster.js';
 import { PodChurn } from './scale/pod-churn.js';
 import { usageOf } from './usage.js';
@@ -27,7 +27,7 @@ async function measure(seconds: number, isReused: boolean): Promise<Figure[]> {
     const { tracker } = served;
     storeCluster(tracker, 0);
     const churn = new PodChurn(tracker, { nodes: NODES, rate: PER_SECOND, cooldownMs: COOLDOWN_MS, isReused });
-    const { child, ready } = await startLeader('ipam', served);
+    const { child, ready } = await startPart('ipam', served);
     await ready();
     const before = await usageOf(child.pid);
     const ended = new AbortController();

@@ -3,34 +3,34 @@ import { until } from '../bed/processes/wait.js';
 import { LEASES } from '../kube/leader-election.js';
 import { ADDRESS_LEASES } from '../kube/resources.js';
 import type { ObjectTracker } from '../kube/testing/object-tracker.js';
+import { MemoryCgroup } from './memory-cgroup.js';
 import type { Figure } from './report.js';
 import { storeCluster, storeReleasedLeases } from './scale/cluster.js';
-import {
-  LONGEST_BLOCK_MS,
-  READY_MS,
-  type LeaderName,
-  type Served,
-  startLeader,
-  withServer,
-} from './scale/leader-process.js';
+import { LONGEST_BLOCK_MS, READY_MS, type PartName, type Served, startPart, withServer } from './scale/part-process.js';
 import { measureTakeover, serveVm } from './scale/takeover.js';
 import { usageOf } from './usage.js';
 
 /** How long each leader is watched with nothing to do, in which a Lease that is not renewed is lost. */
 const WATCHED_MS = 30_000;
 const PROBE_MS = 20;
+/** As docs/how-to/sizing.md says, up to so many VMs. */
+const LIMITS_MIB = [
+  { vms: 6_000, controller: 512, ipam: 1024, webhook: 512 },
+  { vms: 20_000, controller: 1024, ipam: 1024, webhook: 1024 },
+  { vms: Infinity, controller: 1536, ipam: 1536, webhook: 1536 },
+];
 /** As many as pods end in the largest cluster. */
 const EXPIRIES_PER_SECOND = 2_000;
 
-/** Measures leaders that take over a cluster with so many running VMs, all of which have what they need. */
+/** Measures parts that start in a cluster with so many running VMs, all of which have what they need. */
 export async function benchScale(vms: number): Promise<Figure[]> {
   return await withServer(async (served) => {
     storeCluster(served.tracker, vms);
     const figures: Figure[] = [];
     for (const name of ['controller', 'ipam'] as const) {
-      figures.push(...(await measureLeader(name, vms, served)), ...(await measureTakeover(name, vms, served)));
+      figures.push(...(await measureStart(name, vms, served)), ...(await measureTakeover(name, vms, served)));
     }
-    return figures;
+    return [...figures, ...(await measureStart('webhook', vms, served))];
   });
 }
 
@@ -40,7 +40,7 @@ export async function benchExpiry(leases: number): Promise<Figure[]> {
     const { tracker } = served;
     storeCluster(tracker, 0);
     storeReleasedLeases(tracker, leases);
-    const { child, ready } = await startLeader('ipam', served);
+    const { child, ready } = await startPart('ipam', served);
     await ready();
     let [first, left] = [0, leases];
     const end = tracker.observe(ADDRESS_LEASES, ({ type }) => {
@@ -62,11 +62,14 @@ export async function benchExpiry(leases: number): Promise<Figure[]> {
   });
 }
 
-async function measureLeader(name: LeaderName, vms: number, served: Served): Promise<Figure[]> {
+async function measureStart(name: PartName, vms: number, served: Served): Promise<Figure[]> {
   const { tracker, server } = served;
   server.requests.clear();
   const began = performance.now();
-  const { child, ready, longestBlocks, healthUrl } = await startLeader(name, served);
+  const limitMiB = LIMITS_MIB.find((each) => vms <= each.vms)![name];
+  const cgroup = await MemoryCgroup.create(name, limitMiB);
+  const { child, ready, longestBlocks, healthUrl } = await startPart(name, served);
+  await cgroup.add(child.pid);
   const terms = watchTerms(tracker, `holdfast-${name}`);
   // nothing waits for a process that loads its code
   const probe = watchHealth(healthUrl, () => process.kill(child.pid, 'SIGUSR2'));
@@ -79,8 +82,10 @@ async function measureLeader(name: LeaderName, vms: number, served: Served): Pro
   const { wallMs, cpuMs } = await longestBlocks();
   const { rssMiB, peakMiB, cpuSeconds } = await usageOf(child.pid);
   const writes = [...server.requests].filter(([kind]) => !/^GET | leases$/.test(kind));
-  const lost = terms.stop() - 1;
+  const lost = Math.max(0, terms.stop() - 1); // the webhook has none
   await child.stop();
+  const kills = await cgroup.kills();
+  await cgroup.remove();
   const title = `scale: ${name}, ${vms} VMs`;
   return [
     { name: `${title}: ready after`, value: readySeconds, unit: 's' },
@@ -92,6 +97,8 @@ async function measureLeader(name: LeaderName, vms: number, served: Served): Pro
     { name: `${title}: slowest answer of /healthz`, value: slowestMs, unit: 'ms' },
     { name: `${title}: times that it lost its Lease`, value: lost, unit: '', target: { atMost: 0 } },
     { name: `${title}: writes`, value: writes.reduce((sum, [, count]) => sum + count, 0), unit: '' },
+    { name: `${title}: kills with a limit of ${limitMiB} MiB`, value: kills, unit: '', target: { atMost: 0 } },
+    { name: `${title}: memory without files, peak`, value: cgroup.peakMiB, unit: 'MiB' },
     { name: `${title}: RSS, peak`, value: peakMiB, unit: 'MiB' },
     { name: `${title}: RSS afterwards`, value: rssMiB, unit: 'MiB' },
     { name: `${title}: CPU`, value: cpuSeconds, unit: 's' },

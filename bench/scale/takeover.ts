@@ -3,17 +3,17 @@ import { IPAM_CLAIMS, VIRTUAL_MACHINES } from '../../kube/resources.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { ObjectTracker } from '../../kube/testing/object-tracker.js';
 import type { Figure } from '../report.js';
-import { LONGEST_BLOCK_MS, type LeaderName, READY_MS, type Served, startLeader } from './leader-process.js';
+import { LONGEST_BLOCK_MS, READY_MS, type Served, startPart } from './part-process.js';
 import { newClaimOf, newVm } from './cluster.js';
 
 const SERVED_SECONDS = 2;
 const EMPTY_SECONDS = 60;
 
 /** Measures a replica that waits with full caches while the leader stops, as in a roll-out. The leader gives its Lease back when it stops. */
-export async function measureTakeover(name: LeaderName, vms: number, served: Served): Promise<Figure[]> {
-  const leader = await startLeader(name, served);
+export async function measureTakeover(name: 'controller' | 'ipam', vms: number, served: Served): Promise<Figure[]> {
+  const leader = await startPart(name, served);
   await leader.ready();
-  const next = await startLeader(name, served);
+  const next = await startPart(name, served);
   await next.ready();
   process.kill(next.child.pid, 'SIGUSR2'); // forgets blocks of its start
   const began = performance.now();

@@ -17,7 +17,8 @@ export const LONGEST_BLOCK_MS = 200;
 export const READY_MS = 900_000;
 const BLOCK_WATCH = join(import.meta.dirname, 'block-watch.ts');
 
-export type LeaderName = 'controller' | 'ipam';
+/** The parts that cache what grows with the VMs. All replicas of the webhook work. */
+export type PartName = 'controller' | 'ipam' | 'webhook';
 
 export interface Served {
   readonly kubeconfig: string;
@@ -43,16 +44,17 @@ export async function withServer(measure: (served: Served) => Promise<Figure[]>)
   }
 }
 
-export async function startLeader(name: LeaderName, { kubeconfig, workspace }: Served) {
-  const [health = 0, metrics = 0, validation = 0] = await findFreePorts(3);
+export async function startPart(name: PartName, { kubeconfig, workspace }: Served) {
+  const [health = 0, metrics = 0, serving = 0] = await findFreePorts(3);
+  const served = { controller: undefined, ipam: 'validation', webhook: 'webhook' }[name];
   const certs = dirname(workspace.certificates.servingCert);
   const flags = [
     `--kubeconfig=${kubeconfig}`,
     `--health-bind-address=127.0.0.1:${health}`,
     `--metrics-bind-address=127.0.0.1:${metrics}`,
     '--metrics-secure=false',
-    '--leader-elect',
-    ...(name === 'ipam' ? [`--validation-bind-address=127.0.0.1:${validation}`, `--validation-cert-dir=${certs}`] : []),
+    ...(name === 'webhook' ? [] : ['--leader-elect']),
+    ...(served === undefined ? [] : [`--${served}-bind-address=127.0.0.1:${serving}`, `--${served}-cert-dir=${certs}`]),
   ];
   const args = [...(await nodeFlags()), `--import=${BLOCK_WATCH}`, 'dist/holdfast.js', name, ...flags];
   const BLOCKS_FILE = join(workspace.workDir, `${name}-${health}-blocks.json`);
