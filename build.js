@@ -22,6 +22,7 @@ const usual = {
   metafile: true,
   // The paths of packages stay below node_modules/ if that is a link, as in a release.
   preserveSymlinks: true,
+  alias: { http: './build/light/http.cjs', 'node:http': './build/light/http.cjs', undici: './build/light/undici.cjs' },
   logLevel: 'warning',
 };
 const processes = await build({
