@@ -17,6 +17,12 @@ function applied(options: WorkloadClaimOptions = {}, copy: object = {}) {
   return withCopy(made, JSON.stringify(saved));
 }
 
+/** A claim of which the controller has removed the owner reference, and which is deleted afterwards. */
+function deletedAfterwards(deletionTimestamp: string): IPAMClaim {
+  const made = applied({ owner: null, recordedOwner: FORMER });
+  return { ...made, metadata: { ...made.metadata, deletionTimestamp } };
+}
+
 function withCopy(made: IPAMClaim, copy: string): IPAMClaim {
   return { ...made, metadata: { ...made.metadata, annotations: { ...made.metadata.annotations, [APPLIED]: copy } } };
 }
@@ -43,6 +49,16 @@ describe('the plan', () => {
         name: 'keeps it for its VM although the garbage collector has deleted it',
         given: { claims: [applied({ deleting: true })] },
         expect: ['wait for vm1.data, RestoredIPAMClaimWaiting on the claim'],
+      },
+      {
+        name: 'keeps it although the garbage collector has deleted it just after its owner reference was removed',
+        given: { claims: [deletedAfterwards('2026-01-01T12:01:00Z')] },
+        expect: ['wait for vm1.data, RestoredIPAMClaimWaiting on the claim'],
+      },
+      {
+        name: 'releases it if a user deletes it later',
+        given: { claims: [deletedAfterwards('2026-01-01T12:01:01Z')] },
+        expect: ['release vm1.data'],
       },
       {
         name: 'releases it if it is deleted with its namespace',

@@ -25,9 +25,19 @@ import { MAX_APPLIED_COPY_LENGTH } from '../../api/limits.js';
  */
 export function isRestored({ claim, owner, recordedOwnerUid, state }: OwnedClaim): boolean {
   if (state !== 'gone' || owner.uid !== recordedOwnerUid) return false;
-  // only a user deletes a claim without an owner reference
-  if (controllerOf(claim) === undefined) return !isBeingDeleted(claim);
+  if (controllerOf(claim) === undefined) {
+    if (!isBeingDeleted(claim)) return true;
+    // later, only a user deletes a claim without an owner reference
+    if (ageAtDeletion(claim) > COLLECTED_WITHIN_MS) return false;
+  }
   return appliedAddressesOf(claim, recordedOwnerUid) !== undefined;
+}
+
+/** The garbage collector may delete a claim just after its owner reference was removed: if the claim changes meanwhile, it repeats its request without the version. */
+const COLLECTED_WITHIN_MS = 60_000;
+
+function ageAtDeletion({ metadata: { creationTimestamp = '', deletionTimestamp = '' } }: IPAMClaim): number {
+  return Date.parse(deletionTimestamp) - Date.parse(creationTimestamp);
 }
 
 /**
