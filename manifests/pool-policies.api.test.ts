@@ -143,6 +143,16 @@ describe('the rights to pools and leases, on a kube-apiserver', function () {
       }
     });
 
+    it('not even Holdfast marks a pool by the annotation or the label alone', async () => {
+      for (const metadata of [{ annotations: mark }, { labels: mark }])
+        await expectDenial(tryToCreate(metadata, 'ipam'), 'has both the annotation and the label');
+      const patch = { type: 'merge', body: { metadata: { labels: mark } } } as const;
+      const ipam = await as('ipam');
+      const change = ipam.patch(ADDRESS_POOLS, { name: 'blue' }, patch, { dryRun: true });
+      await expectDenial(change, 'has both the annotation and the label');
+      await expectDenial(tryToCreate({ annotations: mark, labels: mark }, 'ipam'), undefined);
+    });
+
     it('a tenant cannot read pools', async () => {
       await expectDenial((await as('tenant')).list(ADDRESS_POOLS), 'cannot list resource "addresspools"');
     });

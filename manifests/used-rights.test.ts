@@ -50,11 +50,11 @@ const USES: [pattern: string, verbs: string[]][] = [
   [String.raw`\.list(?:As)?\(\s*(NAME)\b`, ['list']],
   // targets of a live read
   [String.raw`\bfindInto\((NAME),`, ['get']],
-  [String.raw`\{ resource: (NAME), (?:key|watched)\b`, ['get']],
+  [String.raw`new NamedObjects\(\{ \.\.\.\w+, resource: (NAME)\b`, ['get']],
   // the certificate store reads, watches and patches the configurations that it is given
   [String.raw`\{ resource: (NAME), name: config\.`, ['get', ...WATCH, 'patch']],
-  // kinds of a lease's owner, which the collector reads live
-  [String.raw`\b(?:IPAMClaim|Pod): (NAME)\b`, ['get']],
+  // kinds of a lease's owner, which the collector reads live, and of what an agent reads again
+  [String.raw`\b(?:IPAMClaim|Pod|vmi|vm|claim): (NAME)\b`, ['get']],
   [String.raw`\bisProofOfAbsence\(error, (NAME)\b`, []],
   [String.raw`\bconst \{ kind \} = (NAME);`, []],
 ];

@@ -1,8 +1,7 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { splitKey } from '../../api/meta.js';
 import type { Cache } from '../../kube/cache.js';
 import type { NetworkChanges, PoolDirectory } from './directory.js';
-import { networkKey, userOfClaim } from './resolution.js';
+import { nadNamespaceOfUser, networkKey, userOfClaim } from './resolution.js';
 
 /** Index of claims by their network. */
 export const BY_NETWORK = 'network';
@@ -13,8 +12,8 @@ const BY_NAD_NAMESPACE = 'nad-namespace';
 export const NETWORK_INDEXES = {
   [BY_NETWORK]: ({ spec }: IPAMClaim) => [spec.network],
   [BY_NAD_NAMESPACE]: (claim: IPAMClaim) => {
-    const { namespace, network, nad } = userOfClaim(claim);
-    return [networkKey(nad === undefined ? namespace : splitKey(nad).namespace, network)];
+    const user = userOfClaim(claim);
+    return [networkKey(nadNamespaceOfUser(user), user.network)];
   },
 };
 

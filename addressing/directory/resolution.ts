@@ -64,9 +64,14 @@ export function userOfClaim(claim: IPAMClaim): NetworkUser {
   return { namespace, network: spec.network, nad, hasAddresses: ips.length > 0 && isOwn, isClaim: true };
 }
 
+/** Returns the namespace whose derived pool may serve a user. */
+export function nadNamespaceOfUser({ namespace, nad }: NetworkUser): string {
+  return nad === undefined ? namespace : splitKey(nad).namespace;
+}
+
 export function resolve(user: NetworkUser, table: ResolutionTable): Resolution {
   const { namespace, network, nad: nadKey } = user;
-  const nadNamespace = nadKey === undefined ? namespace : splitKey(nadKey).namespace;
+  const nadNamespace = nadNamespaceOfUser(user);
   const delegate = nadKey === undefined ? delegateOfNetwork(user, table) : delegateOfNad(nadKey, user, table);
   if (delegate.kind === 'foreign') return delegate;
   if (delegate.kind === 'guest') return resolveGuest(user, delegate.message, table);
@@ -99,8 +104,8 @@ export function resolve(user: NetworkUser, table: ResolutionTable): Resolution {
  * such a pool gives it addresses there, so if there is none, the cache may not show it yet.
  */
 function resolveGuest(user: NetworkUser, message: string, table: ResolutionTable): Resolution {
-  const { namespace, network, nad } = user;
-  const nadNamespace = nad === undefined ? namespace : splitKey(nad).namespace;
+  const { namespace, network } = user;
+  const nadNamespace = nadNamespaceOfUser(user);
   const adminPools = () => table.adminPools(network).filter(({ servesGuests }) => servesGuests);
   const found =
     servingPool(user, nadNamespace, { ...table, adminPools, derivedPools: () => [] }) ??
@@ -186,10 +191,11 @@ function servingPool(
 
 /** Returns why a claim with addresses of a pool gets no other address of it; undefined if the pool serves its namespace. */
 export function namespaceRefusal(claim: IPAMClaim, pool: Pool): string | undefined {
-  const { namespace, nad } = userOfClaim(claim);
+  const user = userOfClaim(claim);
+  const { namespace } = user;
   if (pool.namespaces === undefined || pool.namespaces.has(namespace)) return undefined;
   if (namespace === RESPONDERS_NAMESPACE && pool.guest?.dhcp !== undefined) return undefined;
-  return namespaceNotServed(pool, namespace, nad === undefined ? namespace : splitKey(nad).namespace);
+  return namespaceNotServed(pool, namespace, nadNamespaceOfUser(user));
 }
 
 function namespaceNotServed(

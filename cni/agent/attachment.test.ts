@@ -1,10 +1,17 @@
 import { expect } from 'chai';
+import type { AddressPool } from '../../api/address-pool.js';
+import { joinKey } from '../../api/meta.js';
 import { DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION } from '../../api/names.js';
-import { StatusError, TransportError } from '../../kube/errors.js';
+import { TransportError } from '../../kube/errors.js';
+import type { ObjectRef, Resource } from '../../kube/resource.js';
+import { TestInformer } from '../../kube/testing/test-informer.js';
 import { NETWORK_CONFIG, pluginRequest } from '../testing/cni-requests.js';
-import { cacheOf, nad, nadDefinition } from '../../test/pool-objects.js';
+import { apiError } from '../../test/api-errors.js';
+import { ManualClock } from '../../test/manual-clock.js';
+import { adminPool, nadDefinition } from '../../test/pool-objects.js';
 import { asReadError, CniError } from './cni-error.js';
 import { AttachmentResolver } from './attachment.js';
+import { PoolLookup } from './pool-lookup.js';
 import { type AddRequest, readCniRequest } from './request.js';
 
 const CALL = { signal: new AbortController().signal };
@@ -16,7 +23,7 @@ type Nads = Record<string, object>;
 interface Given {
   /** Of the pod in the cache. */
   annotations: Annotations;
-  /** Configs by `namespace/name`. */
+  /** Configs by `namespace/name`, as they were read before. */
   nads?: Nads;
   /** The objects of the API server, if they differ; undefined: it does not answer. */
   live?: { annotations?: Annotations; nads?: Nads } | undefined;
@@ -40,6 +47,24 @@ async function locate(given: Given): Promise<{ nad: string; position: number; re
       ? Promise.reject(new TransportError('unsent', 'connection refused'))
       : Promise.resolve(find(live));
   };
+  let isBefore = true;
+  const get = ({ namespace = '', name }: ObjectRef) => {
+    const key = joinKey(namespace, name);
+    const found = (server: { nads?: Nads }) => {
+      const config = (server.nads ?? nads)[key];
+      if (config === undefined) throw apiError(404, 'NotFound', 'not found', name);
+      return nadDefinition(key, config) as never;
+    };
+    return isBefore ? Promise.resolve(found({})) : answer(`NAD ${key}`, found);
+  };
+  const clock = new ManualClock(0);
+  const adminPools = new TestInformer<AddressPool>();
+  adminPools.set(adminPool('blue'));
+  const client = { get: (_resource: Resource, ref: ObjectRef) => get(ref) };
+  const lookup = new PoolLookup({ client, clock, adminPools, maxStalenessMs: 30_000 });
+  for (const key of Object.keys(nads)) await lookup.loadNad(key, CALL);
+  isBefore = false;
+  clock.advanceTo(clock.now() + 1);
   const locator = new AttachmentResolver({
     pods: {
       find: () => Promise.resolve(podWith(annotations)),
@@ -48,16 +73,8 @@ async function locate(given: Given): Promise<{ nad: string; position: number; re
           throw asReadError(error);
         }),
     },
-    networks: cacheOf(Object.entries(nads).map(([key, each]) => nad(key, each))),
-    client: {
-      get: (_resource, { namespace, name }) =>
-        answer(`NAD ${namespace}/${name}`, (server) => {
-          const found = (server.nads ?? nads)[`${namespace}/${name}`];
-          if (found !== undefined) return nadDefinition(`${namespace}/${name}`, found) as never;
-          const details = { name };
-          throw new StatusError({ request: 'GET', status: 404, reason: 'NotFound', message: 'not found', details });
-        }),
-    },
+    lookup,
+    clock,
     multusNamespace: 'multus',
   });
   const request = readCniRequest(pluginRequest('ADD', { CNI_IFNAME: interfaceName }, config)) as AddRequest;

@@ -1,4 +1,4 @@
-import { joinKey, objectKey } from '../../api/meta.js';
+import { objectKey } from '../../api/meta.js';
 import { DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION } from '../../api/names.js';
 import {
   type NetworkSelection,
@@ -8,14 +8,12 @@ import {
   networkSelectionsOf,
 } from '../../api/network-selection.js';
 import type { Address } from '../../addressing/address/address.js';
-import { findUnlessGone } from '../../kube/absence.js';
-import type { Lister } from '../../kube/cache.js';
-import type { Client } from '../../kube/client.js';
-import { NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
-import { type ParsedNad, transformNad } from '../../cluster/transforms.js';
-import { CniCode, CniError, readResult } from './cni-error.js';
+import type { Clock } from '../../kube/clock.js';
+import type { ParsedNad } from '../../cluster/transforms.js';
+import { CniCode, CniError } from './cni-error.js';
 import type { RequestContext } from './request-context.js';
 import type { NodePod, NodePods } from './node-pods.js';
+import { type PoolLookup, userOfAttachment } from './pool-lookup.js';
 import type { AddRequest } from './request.js';
 
 /** A pod interface in one sandbox, for which an ADD requests addresses of a network. */
@@ -37,8 +35,8 @@ export interface Attachment {
 
 interface AttachmentResolverDeps {
   readonly pods: Pick<NodePods, 'find' | 'read'>;
-  readonly networks: Pick<Lister<ParsedNad>, 'get'>;
-  readonly client: Pick<Client, 'get'>;
+  readonly lookup: Pick<PoolLookup, 'load' | 'nad'>;
+  readonly clock: Pick<Clock, 'now'>;
   /** The namespace in which Multus looks for the NAD of a default network without a namespace. */
   readonly multusNamespace: string;
 }
@@ -55,20 +53,21 @@ export class AttachmentResolver {
   }
 
   /**
-   * Returns the attachment of an ADD. Pod and NAD are read live if the cached ones do not match the request, because the runtime may
-   * know newer versions.
+   * Returns the attachment of an ADD. Pod and NAD are read live if earlier reads do not match the request, because the runtime may know
+   * newer versions.
    * @throws {CniError} 7 if no element of the pod is for the interface, or its NAD has another config; 11 if the NAD does not exist or
    * the API server does not answer; 100 if an annotation of the pod cannot be parsed
    */
   async resolve(request: AddRequest, call: RequestContext): Promise<Attachment> {
-    const { pods, networks } = this.#deps;
-    const cached = await pods.find(request.pod, call);
+    const began = this.#deps.clock.now();
+    const cached = await this.#deps.pods.find(request.pod, call);
     const selection = this.selectionFor(cached, request.interfaceName);
-    const nad = selection && networks.get(nadKeyOf(selection));
-    if (selection !== undefined && nad !== undefined && mismatchOf(nad, request) === undefined) {
-      return attachmentOf(request, cached, selection);
+    if (selection !== undefined) {
+      const attachment = attachmentOf(request, cached, selection);
+      const nad = await this.#readNad(attachment, call);
+      if (nad !== undefined && mismatchOf(nad, request) === undefined) return attachment;
     }
-    return this.#resolveLive(request, call);
+    return this.#resolveLive(request, began, call);
   }
 
   /** Returns the network-selection element of an interface. @throws {CniError} 100 if an annotation of the pod cannot be parsed */
@@ -86,7 +85,8 @@ export class AttachmentResolver {
     );
   }
 
-  async #resolveLive(request: AddRequest, call: RequestContext): Promise<Attachment> {
+  /** @param since ignores reads before this time, in the clock's ms */
+  async #resolveLive(request: AddRequest, since: number, call: RequestContext): Promise<Attachment> {
     const pod = await this.#deps.pods.read(request.pod, call);
     const selection = this.selectionFor(pod, request.interfaceName);
     const subject = `interface ${request.interfaceName} of pod ${objectKey(pod)}`;
@@ -97,8 +97,9 @@ export class AttachmentResolver {
           'the networks that these name: add the NetworkAttachmentDefinition there, or use another IPAM',
       );
     }
-    const key = nadKeyOf(selection);
-    const nad = await this.#readNad(selection, call);
+    const attachment = attachmentOf(request, pod, selection);
+    const key = userOfAttachment(attachment).nad;
+    const nad = await this.#readNad(attachment, call, since);
     if (nad === undefined) {
       throw new CniError(
         CniCode.TryAgain,
@@ -106,7 +107,7 @@ export class AttachmentResolver {
       );
     }
     const mismatch = mismatchOf(nad, request);
-    if (mismatch === undefined) return attachmentOf(request, pod, selection);
+    if (mismatch === undefined) return attachment;
     throw new CniError(
       CniCode.InvalidConfig,
       `${subject} uses NetworkAttachmentDefinition ${key}, but the CNI config of the runtime differs from it: ${mismatch}. ` +
@@ -114,20 +115,17 @@ export class AttachmentResolver {
     );
   }
 
-  async #readNad({ nad }: NetworkSelection, { signal }: RequestContext): Promise<ParsedNad | undefined> {
-    const read = findUnlessGone(this.#deps.client, NETWORK_ATTACHMENT_DEFINITIONS, nad, { signal });
-    const found = await readResult(read);
-    return found && transformNad(found);
+  /** Reads the derived pool meanwhile, because it is needed next. */
+  async #readNad(attachment: Attachment, call: RequestContext, since?: number): Promise<ParsedNad | undefined> {
+    const user = userOfAttachment(attachment);
+    await this.#deps.lookup.load(user, call, since);
+    return this.#deps.lookup.nad(user.nad);
   }
 }
 
 function attachmentOf(request: AddRequest, pod: NodePod, selection: NetworkSelection): Attachment {
   const { containerId, interfaceName, network, requested, mac } = request;
   return { pod, containerId, interfaceName, network, selection, requested, mac };
-}
-
-function nadKeyOf({ nad }: NetworkSelection): string {
-  return joinKey(nad.namespace, nad.name);
 }
 
 /** Returns how the config of the request differs from that of the NAD; undefined if it does not. */

@@ -152,6 +152,21 @@ describe('the agent process', () => {
     expect(part.ready?.()).to.include('not listening');
   });
 
+  it('lists and watches no NADs and no derived pools, and reads those of pods once for many ADDs', async () => {
+    await start();
+    for (const id of ['c1', 'c2', 'c3'])
+      expect(await ask(pluginRequest('ADD', { CNI_CONTAINERID: id }))).to.include({ exit: 0 });
+    const readsOf = (plural: string) => server.seen.filter(({ path }) => path.includes(`/${plural}`));
+    expect(readsOf('network-attachment-definitions').map(({ path }) => path)).to.deep.equal([
+      '/apis/k8s.cni.cncf.io/v1/namespaces/vms/network-attachment-definitions/blue',
+    ]);
+    const pools = readsOf('addresspools').map(({ path, query }) => query.get('labelSelector') ?? path);
+    expect(new Set(pools)).to.deep.equal(
+      new Set(['!ipam.holdfast.dev/nad-namespace', '/apis/ipam.holdfast.dev/v1alpha1/addresspools/blue']),
+    );
+    expect(pools.filter((each) => each.endsWith('/blue'))).to.have.length(1);
+  });
+
   it('serves requests without being ready if the directory of CNI plugins is not the one of Multus', async () => {
     await rm(join(folder, 'bin', 'multus'));
     const part = await start();

@@ -5,9 +5,6 @@ import type { Component, ProcessContext } from '../../process/context.js';
 import { PeriodicTask } from '../../process/periodic-task.js';
 import { createPersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
 import { type KubeVirtControllerSource, watchKubeVirt } from '../../cluster/kubevirt-controller.js';
-import { createPoolDirectory } from '../../addressing/directory/create-directory.js';
-import type { PoolDirectory } from '../../addressing/directory/directory.js';
-import { ADDRESS_POOL_WATCH, NAD_WATCH } from '../../cluster/watch-specs.js';
 import { ClaimedAddresses } from './claims/claimed-addresses.js';
 import { Dispatcher } from './dispatcher.js';
 import { PluginFolder, createPluginFolderMetrics } from './installation/plugin-folder.js';
@@ -20,7 +17,7 @@ import { createGuardMetrics } from './guard/metrics.js';
 import { PortGuard } from './guard/port-guard.js';
 import { AttachmentResolver } from './attachment.js';
 import { NodePods } from './node-pods.js';
-import { PoolFreshness } from './pool-freshness.js';
+import { ADMIN_POOL_WATCH, PoolLookup } from './pool-lookup.js';
 import { SocketServer } from './server.js';
 import { type Readiness, Verbs } from './verbs.js';
 
@@ -47,7 +44,7 @@ class Agent implements Component {
   /** Absent if no directory of CNI plugins is configured. */
   readonly #folder: PluginFolder | undefined;
   readonly #pods: NodePods;
-  readonly #directory: PoolDirectory;
+  readonly #lookup: PoolLookup;
   readonly #kubevirt: KubeVirtControllerSource;
   readonly #claims: ClaimedAddresses;
   readonly #leases: PodLeases;
@@ -62,10 +59,10 @@ class Agent implements Component {
     this.#context = context;
     this.#config = config;
     this.#folder = watchPluginFolder(context, config, plugins);
-    const [pools, networks] = [informers.get(ADDRESS_POOL_WATCH), informers.get(NAD_WATCH)];
-    this.#directory = createPoolDirectory({ pools, networks }, clock);
+    const { maxStalenessMs } = config;
+    this.#lookup = new PoolLookup({ ...context, adminPools: informers.get(ADMIN_POOL_WATCH), maxStalenessMs });
     this.#pods = new NodePods({ ...context, nodeName });
-    const parts = { ...context, config, nodeName, pods: this.#pods, directory: this.#directory };
+    const parts = { ...context, config, nodeName, pods: this.#pods, lookup: this.#lookup };
     this.#kubevirt = watchKubeVirt(informers, config.policiesNamespace);
     const gate = createPersistentIPsGate(config, informers);
     this.#claims = new ClaimedAddresses({ ...parts, gate, kubevirt: this.#kubevirt });
@@ -136,20 +133,17 @@ class Agent implements Component {
 
   #createVerbs(notes: PendingDeletes): Verbs {
     const readiness: Readiness = { missing: () => this.#missing(), synced: () => this.#context.informers.synced() };
-    const { informers, client } = this.#context;
-    const pools = informers.get(ADDRESS_POOL_WATCH);
-    const { maxStalenessMs, multusNamespace, nodeName } = this.#config;
-    const networks = informers.get(NAD_WATCH);
+    const { client, clock } = this.#context;
+    const { multusNamespace, nodeName } = this.#config;
+    const lookup = this.#lookup;
     return new Verbs({
       pods: this.#pods,
-      resolver: new AttachmentResolver({ pods: this.#pods, networks: networks.cache, client, multusNamespace }),
+      resolver: new AttachmentResolver({ pods: this.#pods, lookup, clock, multusNamespace }),
       claims: this.#claims,
       leases: this.#leases,
-      directory: this.#directory,
-      freshness: new PoolFreshness({ ...this.#context, pods: this.#pods, pools, networks, maxStalenessMs }),
-      pools: pools.cache,
+      lookup,
       pendingDeletes: notes,
-      guard: new PortGuard({ client, directory: this.#directory, pools: pools.cache, nodeName }),
+      guard: new PortGuard({ client, lookup, nodeName }),
       readiness,
     });
   }

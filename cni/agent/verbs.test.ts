@@ -28,7 +28,7 @@ describe('the CNI verbs', () => {
       expect(world.steps).to.deep.equal(['grant own']);
     });
 
-    it('chooses the pool again if the caches were stale', async () => {
+    it('chooses the pool again if it has changed', async () => {
       const confirmed: string[] = [];
       world.confirm = () => {
         confirmed.push(world.claim === undefined ? 'pod' : 'claim');
@@ -179,9 +179,16 @@ describe('the CNI verbs', () => {
       expect(await world.perform('STATUS', V11)).to.equal(undefined);
     });
 
+    it('succeeds if no pool is known that serves all namespaces, because derived pools are read for pods only', async () => {
+      world.pools = [];
+      expect(await world.perform('STATUS', V11)).to.equal(undefined);
+      const full = filled(0);
+      world.pools = [{ ...full, spec: { ...full.spec, namespaces: ['others'] } }];
+      expect(await world.perform('STATUS', V11)).to.equal(undefined);
+    });
+
     const reasons: { name: string; change: () => void; says: string }[] = [
       { name: 'the caches are not filled', change: () => (world.missing = 'not listed yet: pods'), says: 'pods' },
-      { name: 'no pool serves it', change: () => (world.pools = []), says: 'no AddressPool serves network blue' },
       { name: 'the pool is full', change: () => (world.pools = [filled(0)]), says: 'full: 254 of 254 leased' },
       {
         name: 'the pool is invalid',

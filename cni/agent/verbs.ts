@@ -1,9 +1,9 @@
-import { joinKey, objectKey } from '../../api/meta.js';
+import type { AddressPool } from '../../api/address-pool.js';
+import { objectKey } from '../../api/meta.js';
 import { controllingVmi } from '../../api/pod.js';
 import { type Address, formatAddress, sameAddress } from '../../addressing/address/address.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import { abortable } from '../../kube/transport/deadline.js';
-import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import type { Attachment, AttachmentResolver } from './attachment.js';
 import type { PortGuard, PortRules } from './guard/port-guard.js';
 import { type Grant, type VerbOutcome, addResult } from './result.js';
@@ -14,10 +14,8 @@ import { SUPPORTED_VERSIONS } from './stdin-config.js';
 import type { PodLeases } from './leases/pod-leases.js';
 import type { PendingDeletes } from './pending-deletes.js';
 import type { NodePods } from './node-pods.js';
-import type { PoolFreshness } from './pool-freshness.js';
+import { type PoolLookup, userOfAttachment } from './pool-lookup.js';
 import type { AddRequest, CheckRequest, GcRequest, InterfaceRef, CniRequest } from './request.js';
-import type { AddressPool } from '../../api/address-pool.js';
-import type { Lister } from '../../kube/cache.js';
 
 /** Whether the agent can serve requests. */
 export interface Readiness {
@@ -34,9 +32,7 @@ export interface VerbsDeps {
   readonly claims: Pick<ClaimedAddresses, 'grant' | 'hasClaim' | 'check'>;
   /** Addresses of pods without a claim. */
   readonly leases: Pick<PodLeases, 'grant' | 'release' | 'held' | 'collect'>;
-  readonly directory: Pick<PoolDirectory, 'resolveUser' | 'poolsOf'>;
-  readonly freshness: Pick<PoolFreshness, 'confirm'>;
-  readonly pools: Parameters<typeof unavailableReason>[1]['pools'];
+  readonly lookup: Pick<PoolLookup, 'resolve' | 'confirm' | 'adminPools' | 'writtenPool'>;
   readonly pendingDeletes: Pick<PendingDeletes, 'has' | 'remove'>;
   readonly guard: Pick<PortGuard, 'rulesFor'>;
   readonly readiness: Readiness;
@@ -69,7 +65,7 @@ export class Verbs {
         return {};
       case 'STATUS': {
         const { network } = request;
-        const reason = this.#deps.readiness.missing() ?? (network && unavailableReason(network, this.#deps));
+        const reason = this.#deps.readiness.missing() ?? (network && unavailableReason(network, this.#deps.lookup));
         if (reason) throw new CniError(CniCode.NotAvailable, reason);
         return {};
       }
@@ -102,17 +98,17 @@ export class Verbs {
   async #guestGrant(attachment: Attachment, call: RequestContext): Promise<Grant> {
     const grant = (await this.#deps.claims.grant(attachment, call)) ?? [];
     // without a pool it is not known whether there is a guard
-    if (grant.length === 0) this.#poolFor(attachment, { isClaim: true });
+    if (grant.length === 0) await this.#poolFor(attachment, { isClaim: true }, call);
     return grant;
   }
 
   async #grant(attachment: Attachment, call: RequestContext): Promise<Grant> {
-    const { claims, leases, freshness } = this.#deps;
+    const { claims, leases, lookup } = this.#deps;
     for (;;) {
       const claimed = await claims.grant(attachment, call);
       if (claimed !== undefined) return claimed;
-      const pool = this.#poolFor(attachment);
-      if (!(await freshness.confirm(attachment, pool.name, call))) continue;
+      const pool = await this.#poolFor(attachment, {}, call);
+      if (!(await lookup.confirm(pool, call))) continue;
       const granted = await leases.grant(attachment, pool, call);
       if (!(await this.#hasClaimNow(attachment, call))) return granted;
       await leases.release(attachment.containerId, attachment.interfaceName, call);
@@ -128,13 +124,9 @@ export class Verbs {
   }
 
   /** @param isClaim whether the guest of the interface may get its addresses, where the NAD has no IPAM */
-  #poolFor({ pod, network, selection }: Attachment, { isClaim = false } = {}): Pool {
-    const resolution = this.#deps.directory.resolveUser({
-      isClaim,
-      namespace: pod.metadata.namespace,
-      network,
-      nad: joinKey(selection.nad.namespace, selection.nad.name),
-    });
+  async #poolFor(attachment: Attachment, { isClaim = false }, call: RequestContext): Promise<Pool> {
+    const user = userOfAttachment(attachment);
+    const resolution = await this.#deps.lookup.resolve({ ...user, isClaim }, call);
     switch (resolution.kind) {
       case 'served':
         return resolution.pool;
@@ -143,7 +135,7 @@ export class Verbs {
       case 'foreign':
         throw new CniError(
           CniCode.InvalidConfig,
-          `name: Holdfast does not serve network ${network}, because ${resolution.message}: correct the NAD, or create a pool`,
+          `name: Holdfast does not serve network ${user.network}, because ${resolution.message}: correct the NAD, or create a pool`,
         );
     }
   }
@@ -197,18 +189,22 @@ function olderPlugin({ subject: { pool, interfaceName } }: PortRules): CniError 
   );
 }
 
-/** Returns why no pod can get an address of the network, for STATUS; undefined if a pod can, as far as is known. */
+/**
+ * Returns why no pod can get an address of the network, for STATUS; undefined if a pod can, as far as is known. STATUS names no pod, so only
+ * administrators' pools are known. Others may serve, unless one of these is for all namespaces.
+ */
 function unavailableReason(
   network: string,
-  { directory, pools }: { directory: Pick<PoolDirectory, 'poolsOf'>; pools: Pick<Lister<AddressPool>, 'get'> },
+  lookup: Pick<PoolLookup, 'adminPools' | 'writtenPool'>,
 ): string | undefined {
-  const known = directory.poolsOf(network);
+  const known = lookup.adminPools(network);
+  if (!known.some(({ namespaces }) => namespaces === undefined)) return undefined;
   const serving = known.filter(({ state }) => state.kind === 'served');
   if (serving.length === 0) {
     const reasons = known.flatMap(({ state }) => (state.kind === 'served' ? [] : state.message));
     return [`no AddressPool serves network ${network}`, ...reasons].join(': ');
   }
-  const full = serving.map(({ name }) => fullReason(name, pools.get(name)));
+  const full = serving.map(({ name }) => fullReason(name, lookup.writtenPool(name)));
   return full.every((each) => each !== undefined) ? full.join('; ') : undefined;
 }
 

@@ -6,6 +6,7 @@ import type { ObjectChange } from '../informer.js';
 export class TestInformer<S extends KubeObject> {
   hasSynced = true;
   lastProgress = 0;
+  restarts = 0;
   readonly cache: Cache<S>;
   readonly #handlers: ((change: ObjectChange<S>) => void)[] = [];
 
@@ -32,6 +33,10 @@ export class TestInformer<S extends KubeObject> {
   delete(key: string): void {
     const object = this.cache.delete(key);
     if (object !== undefined) this.tell({ type: 'removed', object, before: object });
+  }
+
+  restartWatch(): void {
+    this.restarts++;
   }
 
   /** Calls the handlers. */

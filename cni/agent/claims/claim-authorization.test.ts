@@ -200,7 +200,7 @@ describe('claim authorization', () => {
     {
       name: 'refuses a pod that refers to a claim in another address space than its NAD',
       run: (world) => {
-        world.poolCache.set(adminPool('other', { addressSpace: 'fabric', namespaces: ['elsewhere'], born: 2 }));
+        world.pools.set(adminPool('other', { addressSpace: 'fabric', namespaces: ['elsewhere'], born: 2 }));
         const pod = withOwnClaim(world, { ownerPod: 'p1' });
         world.remove('addressleases', 'blue.10-0-0-7');
         world.addLease('10.0.0.7/24', world.claim('mine'), 'fabric');

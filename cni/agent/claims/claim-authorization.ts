@@ -2,7 +2,6 @@ import { type IPAMClaim, claimOwnerOf } from '../../../api/ipam-claim.js';
 import { type KubeObject, joinKey, objectKey } from '../../../api/meta.js';
 import { MIGRATION_LABEL, PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../../../api/names.js';
 import { type Pod, controllingVmi, isTerminal } from '../../../api/pod.js';
-import type { Lister } from '../../../kube/cache.js';
 import type { Clock } from '../../../kube/clock.js';
 import { NAMESPACES, PODS } from '../../../kube/resources.js';
 import { decideWithRechecks } from '../../../cluster/cluster-view.js';
@@ -13,10 +12,10 @@ import {
   vmiOfTrustedLauncher,
 } from '../../../cluster/kubevirt-controller.js';
 import type { PersistentIPsGate } from '../../../cluster/persistent-ips-gate.js';
-import type { ParsedNad } from '../../../cluster/transforms.js';
 import type { Attachment } from '../attachment.js';
 import { asReadError, isApiUnavailable, readResult } from '../cni-error.js';
 import type { NodePod, NodePods } from '../node-pods.js';
+import type { PoolLookup } from '../pool-lookup.js';
 import type { RequestContext } from '../request-context.js';
 import { type AuthorizationDecision, type PendingDecision, decideClaim } from './claim-decision.js';
 import { type ReadCache, ReadCacheView } from './read-cache.js';
@@ -24,7 +23,7 @@ import { type ReadCache, ReadCacheView } from './read-cache.js';
 interface ClaimAuthorizationDeps {
   readonly pods: Pick<NodePods, 'named' | 'list'>;
   readonly reads: ReadCache;
-  readonly networks: Pick<Lister<ParsedNad>, 'get'>;
+  readonly lookup: PoolLookup;
   readonly gate: PersistentIPsGate;
   readonly kubevirt: KubeVirtControllerSource;
   readonly clock: Clock;

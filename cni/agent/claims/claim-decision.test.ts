@@ -53,13 +53,13 @@ describe('a launcher whose claim is missing, deleted or without owner', () => {
 
   it('gets the claim that was created for its NAD even if the NAD is missing', async () => {
     const world = worldWithVm();
-    world.nads.delete('vms/blue');
+    world.removeNad('blue');
     expect(await world.add(world.launcher())).to.equal('10.0.0.5/24');
   });
 
   it('has to wait if it has no claim and its NAD is missing, because the NAD may allow claims', async () => {
     const world = worldWithVm();
-    world.nads.delete('vms/blue');
+    world.removeNad('blue');
     world.remove('ipamclaims', 'vms/vm1.data');
     expect(await world.add(world.launcher(), 0, world.call(1_000))).to.match(
       /^11 NetworkAttachmentDefinition vms.blue does not exist: create it/,

@@ -18,7 +18,7 @@ describe('the addresses of a claim', () => {
   it('come with prefix length and gateway of the pool, IPv4 first', async () => {
     const world = new AgentWorld();
     const subnets = [{ cidr: 'fd00::/64' }, { cidr: '10.0.0.0/23', gateway: '10.0.1.1' }];
-    world.poolCache.set(adminPool('blue', { subnets }));
+    world.pools.set(adminPool('blue', { subnets }));
     world.addVm('vm1', { data: 'blue' }, ['fd00::5/64', '10.0.0.5/24']);
     const attachment = world.attachment(world.launcher());
     const grant = await world.claimed.grant(attachment, world.call());
@@ -30,11 +30,27 @@ describe('the addresses of a claim', () => {
 
   it('are found in the address space of another pool of the network, to which the lease belongs', async () => {
     const world = worldWithVm();
-    world.poolCache.set(adminPool('blue', { addressSpace: 'fabric' }));
-    world.poolCache.set(adminPool('older', { namespaces: ['elsewhere'], born: 2 }));
+    world.pools.set(adminPool('blue', { addressSpace: 'fabric' }));
+    world.pools.set(adminPool('older', { namespaces: ['elsewhere'], born: 2 }));
     expect(await world.add(world.launcher())).to.equal(GRANTED);
     const leases = world.reads.filter((read) => read.startsWith('addressleases'));
     expect(leases).to.deep.equal(['addressleases fabric.10-0-0-5', LEASE]);
+  });
+
+  it('are found in the address space of a pool of another namespace, through whose NAD the claim got them', async () => {
+    const world = worldWithVm();
+    world.remove('addressleases', LEASE_NAME);
+    world.addLease(GRANTED, world.claim(), 'fabric');
+    const pod = world.launcher();
+    for (let count = 0; count < 2; count++) expect(await world.add(pod)).to.equal(GRANTED);
+    const listed = world.reads.filter((read) => read.includes('owner-uid'));
+    expect(listed).to.have.length(1);
+  });
+
+  it('are listed by their claim only if no pool that may serve it has them', async () => {
+    const world = worldWithVm();
+    await world.add(world.launcher());
+    expect(world.reads.filter((read) => read.includes('owner-uid'))).to.deep.equal([]);
   });
 
   const obstacles: { name: string; spoil: (world: AgentWorld) => void; expect: RegExp }[] = [

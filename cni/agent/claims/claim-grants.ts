@@ -1,18 +1,22 @@
 import type { AddressLease } from '../../../api/address-lease.js';
-import { type IPAMClaim, claimNadOf } from '../../../api/ipam-claim.js';
-import { type ObjectMeta, joinKey, objectKey } from '../../../api/meta.js';
-import { IPS_ALLOCATED } from '../../../api/names.js';
+import { type IPAMClaim, claimNadOf, labelValue } from '../../../api/ipam-claim.js';
+import { type ObjectMeta, objectKey } from '../../../api/meta.js';
+import { IPS_ALLOCATED, LEASE_OWNER_UID } from '../../../api/names.js';
 import { describeSelection } from '../../../api/network-selection.js';
+import type { Client } from '../../../kube/client.js';
 import type { Clock } from '../../../kube/clock.js';
 import { messageOf } from '../../../kube/errors.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
 import { type Address, formatAddress, parseAddressOrPrefix } from '../../../addressing/address/address.js';
-import type { PoolDirectory } from '../../../addressing/directory/directory.js';
+import { nadNamespaceOfUser, userOfClaim } from '../../../addressing/directory/resolution.js';
+import { derivedPoolName } from '../../../addressing/pool/derived-pool.js';
 import { heldByMessage } from '../../../addressing/allocator/refusal-messages.js';
 import { type LeaseRecord, holderOf, readLease } from '../../../addressing/lease/lease.js';
 import { leaseName } from '../../../addressing/lease/lease-name.js';
 import type { Attachment } from '../attachment.js';
-import { CniCode, CniError, asReadError, isApiUnavailable } from '../cni-error.js';
+import { CniCode, CniError, asReadError, isApiUnavailable, readResult } from '../cni-error.js';
+import { listCachedLeases } from '../leases/lease-writer.js';
+import { type PoolLookup, userOfAttachment } from '../pool-lookup.js';
 import type { RequestContext } from '../request-context.js';
 import { type Grant, grantedAddress } from '../result.js';
 import type { ClaimAuthorization } from './claim-authorization.js';
@@ -29,8 +33,9 @@ interface VerifiedLease {
 
 interface ClaimGrantsDeps {
   readonly authorization: Pick<ClaimAuthorization, 'findConflict'>;
+  readonly client: Pick<Client, 'listAs'>;
   readonly reads: ReadCache;
-  readonly directory: Pick<PoolDirectory, 'pool' | 'poolsOf' | 'resolve' | 'resolveUser'>;
+  readonly lookup: PoolLookup;
   readonly clock: Clock;
   readonly maxStalenessMs: number;
 }
@@ -38,6 +43,8 @@ interface ClaimGrantsDeps {
 /** Returns the addresses of claims to attachments. It never writes: the leases exist already, and ipam records who uses them. */
 export class ClaimGrants {
   readonly #deps: ClaimGrantsDeps;
+  /** By UID of the claim: the address spaces in which it has leases, and when they were listed. */
+  readonly #listed = new Map<string, { readonly spaces: readonly string[]; readonly at: number }>();
 
   constructor(deps: ClaimGrantsDeps) {
     this.#deps = deps;
@@ -45,14 +52,22 @@ export class ClaimGrants {
 
   /**
    * Returns the addresses of a claim, or a message if they cannot be used yet. Does not wait.
+   * @param since ignores reads of NADs and pools before this time, in the clock's ms
    * @throws {CniError} 11 if a read failed or another pod has the addresses; 100 if they are in another address space than the interface
    */
-  async attempt(attachment: Attachment, claim: IPAMClaim, call: RequestContext): Promise<Grant | string> {
+  async attempt(
+    attachment: Attachment,
+    claim: IPAMClaim,
+    call: RequestContext,
+    since = this.#staleBefore,
+  ): Promise<Grant | string> {
+    const { authorization, lookup } = this.#deps;
     const shown = readStatusAddresses(claim);
     if (typeof shown === 'string') return shown;
+    const spaces = this.#spacesOf(claim, call, since);
     const [obstacle, ...held] = await Promise.all([
-      this.#deps.authorization.findConflict(attachment.pod, claim, call),
-      ...shown.map(({ address }) => this.#held(address, claim, call)),
+      authorization.findConflict(attachment.pod, claim, call),
+      ...shown.map(({ address }) => this.#held(address, claim, spaces, call)),
     ]);
     if (obstacle?.isOnItsWay === true) return obstacle.reason;
     if (obstacle !== undefined) throw new CniError(CniCode.TryAgain, obstacle.reason);
@@ -61,10 +76,15 @@ export class ClaimGrants {
       if (typeof lease === 'string') return `IPAMClaim ${objectKey(claim)} does not hold its addresses: ${lease}`;
       seen.push(lease);
     }
+    await this.#requireSpace(attachment, claim, seen, call);
+    await lookup.loadPools(
+      seen.map(({ record }) => record.pool),
+      call,
+      since,
+    );
     this.#requireRecent(claim, seen);
-    this.#requireSpace(attachment, claim, seen);
     const grant = seen.map(({ record }, index) =>
-      grantedAddress(record, this.#deps.directory.pool(record.pool), shown[index]?.prefixLength),
+      grantedAddress(record, lookup.directory.pool(record.pool), shown[index]?.prefixLength),
     );
     return grant.sort((a, b) => a.address.family - b.address.family);
   }
@@ -80,10 +100,16 @@ export class ClaimGrants {
   }
 
   /** Checks the address space, because a network may have a NAD and an address space in each of several namespaces. */
-  #requireSpace({ pod, network, selection }: Attachment, claim: IPAMClaim, seen: readonly VerifiedLease[]): void {
-    const nad = joinKey(selection.nad.namespace, selection.nad.name);
-    if (claimNadOf(claim) === nad) return;
-    const serving = this.#deps.directory.resolveUser({ namespace: pod.metadata.namespace, network, nad });
+  async #requireSpace(
+    attachment: Attachment,
+    claim: IPAMClaim,
+    seen: readonly VerifiedLease[],
+    call: RequestContext,
+  ): Promise<void> {
+    const user = userOfAttachment(attachment);
+    if (claimNadOf(claim) === user.nad) return;
+    const { pod, selection } = attachment;
+    const serving = await this.#deps.lookup.resolve(user, call);
     const isSame =
       serving.kind === 'served' && seen.every(({ record }) => record.addressSpace === serving.pool.addressSpace);
     if (isSame) return;
@@ -95,7 +121,7 @@ export class ClaimGrants {
     throw new CniError(
       CniCode.Refused,
       `IPAMClaim ${objectKey(claim)} has addresses in address space ${spaces}, but ${describeSelection(selection)} of pod ` +
-        `${objectKey(pod)} uses NAD ${nad}, ${why}: use the NAD of the claim, or a claim for this NAD`,
+        `${objectKey(pod)} uses NAD ${user.nad}, ${why}: use the NAD of the claim, or a claim for this NAD`,
     );
   }
 
@@ -103,9 +129,27 @@ export class ClaimGrants {
    * Returns the claim's lease of an address, or a message if the claim holds none.
    * @throws {CniError} 11 if the read failed and there is no recent cached read
    */
-  async #held(address: Address, claim: IPAMClaim, call: RequestContext): Promise<VerifiedLease | string> {
-    const spaces = this.#spacesOf(claim);
+  async #held(
+    address: Address,
+    claim: IPAMClaim,
+    known: Promise<readonly string[] | string>,
+    call: RequestContext,
+  ): Promise<VerifiedLease | string> {
+    const spaces = await known;
     if (typeof spaces === 'string') return spaces;
+    const held =
+      (await this.#heldIn(spaces, address, claim, call)) ??
+      (await this.#heldIn(await this.#listSpaces(claim, call), address, claim, call));
+    return held ?? `there is no lease of ${formatAddress(address)}`;
+  }
+
+  /** @returns undefined if there is no lease of the address in these address spaces */
+  async #heldIn(
+    spaces: readonly string[],
+    address: Address,
+    claim: IPAMClaim,
+    call: RequestContext,
+  ): Promise<VerifiedLease | string | undefined> {
     let why: string | undefined;
     for (const space of spaces) {
       const { object, at } = await this.#readOrGet(leaseName(space, address), call);
@@ -113,20 +157,45 @@ export class ClaimGrants {
       if (held !== undefined && typeof held !== 'string') return { record: held, readAt: at };
       why ??= held;
     }
-    return why ?? `there is no lease of ${formatAddress(address)}`;
+    return why;
   }
 
-  /** Returns the address spaces to search: that of the claim's pool, then those of other pools of the network. */
-  #spacesOf(claim: IPAMClaim): readonly string[] | string {
-    const { directory } = this.#deps;
-    const resolution = directory.resolve(claim);
+  /** Returns the address spaces to search: that of the claim's pool, then those of other pools that may have served it before. */
+  async #spacesOf(claim: IPAMClaim, call: RequestContext, since: number): Promise<readonly string[] | string> {
+    const { lookup } = this.#deps;
+    const user = userOfClaim(claim);
+    const derived = derivedPoolName(nadNamespaceOfUser(user), user.network);
+    await lookup.loadPools([derived], call, since);
+    const resolution = await lookup.resolve(user, call, since);
     const spaces = new Set(resolution.kind === 'served' ? [resolution.pool.addressSpace] : []);
-    for (const { name } of directory.poolsOf(claim.spec.network)) {
-      const pool = directory.pool(name);
+    for (const { name } of lookup.directory.poolsOf(user.network)) {
+      const pool = lookup.directory.pool(name);
       if (pool !== undefined) spaces.add(pool.addressSpace);
     }
     if (spaces.size > 0 || resolution.kind === 'served') return [...spaces];
     return resolution.message;
+  }
+
+  /**
+   * Returns the address spaces in which the claim has leases: it may have got them through a NAD of another namespace. The API server goes through
+   * all leases, so they are listed at most once per --max-staleness.
+   */
+  async #listSpaces(claim: IPAMClaim, call: RequestContext): Promise<readonly string[]> {
+    const { client, clock } = this.#deps;
+    const { uid = '' } = claim.metadata;
+    for (const [each, { at }] of this.#listed) if (at < this.#staleBefore) this.#listed.delete(each);
+    const known = this.#listed.get(uid);
+    if (known !== undefined) return known.spaces;
+    const at = clock.now();
+    const labelSelector = `${LEASE_OWNER_UID}=${labelValue(uid)}`;
+    const leases = await readResult(listCachedLeases(client, { labelSelector }, call));
+    const spaces = [...new Set(leases.map(({ addressSpace }) => addressSpace))];
+    this.#listed.set(uid, { spaces, at });
+    return spaces;
+  }
+
+  get #staleBefore(): number {
+    return this.#deps.clock.now() - this.#deps.maxStalenessMs;
   }
 
   async #readOrGet(name: string, { signal }: RequestContext): Promise<CachedRead<AddressLease>> {

@@ -2,17 +2,15 @@ import type { IPAMClaim } from '../../../api/ipam-claim.js';
 import { objectKey } from '../../../api/meta.js';
 import type { Client } from '../../../kube/client.js';
 import type { Clock, Random } from '../../../kube/clock.js';
-import type { InformerRegistry } from '../../../kube/informers.js';
 import type { Logger } from '../../../kube/log.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS } from '../../../kube/resources.js';
 import type { KubeVirtControllerSource } from '../../../cluster/kubevirt-controller.js';
 import type { PersistentIPsGate } from '../../../cluster/persistent-ips-gate.js';
-import { NAD_WATCH } from '../../../cluster/watch-specs.js';
 import { type Address, formatAddress, sameAddress } from '../../../addressing/address/address.js';
-import type { PoolDirectory } from '../../../addressing/directory/directory.js';
 import type { Attachment } from '../attachment.js';
 import { CniCode, CniError, readResult } from '../cni-error.js';
 import type { NodePod, NodePods } from '../node-pods.js';
+import { type PoolLookup, userOfAttachment } from '../pool-lookup.js';
 import { type InterfaceRef, sandboxInterfaceKey } from '../request.js';
 import { type BoundedWaitDeps, type RequestContext, BoundedWait } from '../request-context.js';
 import type { Grant } from '../result.js';
@@ -23,9 +21,8 @@ import { ReadCache } from './read-cache.js';
 
 interface ClaimedAddressesDeps {
   readonly pods: NodePods;
-  readonly client: Pick<Client, 'get'>;
-  readonly informers: Pick<InformerRegistry, 'get'>;
-  readonly directory: PoolDirectory;
+  readonly client: Pick<Client, 'get' | 'listAs'>;
+  readonly lookup: PoolLookup;
   /** Whether the controller creates claims for interfaces without one. */
   readonly gate: PersistentIPsGate;
   readonly kubevirt: KubeVirtControllerSource;
@@ -40,7 +37,7 @@ type CheckedInterface = InterfaceRef & Partial<Attachment>;
 
 /** The addresses that attachments have by a claim. It reads from the API server and never writes. */
 export class ClaimedAddresses {
-  readonly #deps: BoundedWaitDeps & { readonly maxStalenessMs: number };
+  readonly #deps: BoundedWaitDeps & { readonly lookup: PoolLookup; readonly maxStalenessMs: number };
   readonly #reads: ReadCache;
   readonly #authorization: ClaimAuthorization;
   readonly #grants: ClaimGrants;
@@ -50,11 +47,10 @@ export class ClaimedAddresses {
   /** By UID of the pod, then by sandbox and interface. */
   readonly #granted = new Map<string, Map<string, Grant>>();
 
-  constructor({ pods, client, informers, directory, config, ...rest }: ClaimedAddressesDeps) {
+  constructor({ config, ...rest }: ClaimedAddressesDeps) {
     const { maxStalenessMs } = config;
-    const reads = new ReadCache(client, rest.clock);
-    const networks = informers.get(NAD_WATCH).cache;
-    const shared = { ...rest, reads, networks, directory, pods, maxStalenessMs };
+    const reads = new ReadCache(rest.client, rest.clock);
+    const shared = { ...rest, reads, maxStalenessMs };
     const authorization = new ClaimAuthorization(shared);
     this.#deps = shared;
     this.#reads = reads;
@@ -62,10 +58,10 @@ export class ClaimedAddresses {
     this.#grants = new ClaimGrants({ ...shared, authorization });
     this.#prefetch = new Prefetch({
       ...shared,
-      prefetch: (attachment, signal) => this.#prefetchFor(attachment, signal),
+      prefetch: (attachment, since, signal) => this.#prefetchFor(attachment, since, signal),
       isGranted: (pod, interfaceName) => this.#isGranted(pod, interfaceName),
     });
-    pods.onChange((pod, gone) => {
+    rest.pods.onChange((pod, gone) => {
       if (gone) this.#granted.delete(pod.metadata.uid);
     });
   }
@@ -189,10 +185,11 @@ export class ClaimedAddresses {
     return [...keys].some((key) => key.endsWith(` ${interfaceName}`));
   }
 
-  /** Reads everything that an ADD will need, without using cached reads. */
-  async #prefetchFor(attachment: Attachment, signal: AbortSignal): Promise<void> {
-    const decision = await this.#authorization.decide(attachment, this.#deps.clock.now(), { signal });
-    if (decision.kind === 'claim') await this.#grants.attempt(attachment, decision.claim, { signal });
+  /** Reads everything that an ADD will need. */
+  async #prefetchFor(attachment: Attachment, since: number, signal: AbortSignal): Promise<void> {
+    await this.#deps.lookup.load(userOfAttachment(attachment), { signal }, since);
+    const decision = await this.#authorization.decide(attachment, since, { signal });
+    if (decision.kind === 'claim') await this.#grants.attempt(attachment, decision.claim, { signal }, since);
   }
 
   async #evict(): Promise<void> {
@@ -200,6 +197,7 @@ export class ClaimedAddresses {
     while (!signal.aborted) {
       await this.#deps.clock.sleep(this.#deps.maxStalenessMs, signal);
       this.#reads.evictBefore(this.#staleBefore());
+      this.#deps.lookup.evict();
       // a grant may complete after its pod was deleted
       for (const uid of this.#granted.keys()) if (this.#deps.pods.get(uid) === undefined) this.#granted.delete(uid);
     }

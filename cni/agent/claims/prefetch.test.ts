@@ -2,9 +2,11 @@ import { expect } from 'chai';
 import type { Pod } from '../../../api/pod.js';
 import { type AgentWorld, worldWithVm } from '../testing/agent-world.js';
 import { ManualClock } from '../../../test/manual-clock.js';
+import { nadDefinition } from '../../../test/pool-objects.js';
 
 const GRANTED = '10.0.0.5/24';
 const LEASE = 'addressleases blue.10-0-0-5';
+const NAD = 'network-attachment-definitions vms/blue';
 const THIRD_MS = 10_000;
 
 describe('the prefetch of claims', () => {
@@ -70,12 +72,11 @@ describe('the prefetch of claims', () => {
     expect(looks).to.equal(30);
   });
 
-  it('reads as soon as the NAD is cached, which may be later than the pod', async () => {
-    const network = world.nads.cache.get('vms/blue')!;
-    world.nads.delete('vms/blue');
+  it('reads as soon as the NAD exists, which may be later than the pod', async () => {
+    world.removeNad('blue');
     world.launcher();
-    expect(await settled()).to.deep.equal([]);
-    world.nads.set(network);
+    expect(await settled()).to.deep.equal([NAD]);
+    world.addNad('blue');
     expect(await later(THIRD_MS)).to.include(LEASE);
   });
 
@@ -109,13 +110,6 @@ describe('the prefetch of claims', () => {
     { name: 'pods that are not launchers', add: () => void world.tenantPod('vm1.data') },
     { name: 'launchers that ran before the agent', add: () => void world.launcher('vm1', { phase: 'Running' }) },
     {
-      name: 'networks with another IPAM',
-      add: () => {
-        world.nads.delete('vms/blue');
-        world.launcher();
-      },
-    },
-    {
       name: 'pods with an invalid annotation',
       add: () => {
         const pod = world.launcher('vm1', { phase: 'Running' });
@@ -130,6 +124,12 @@ describe('the prefetch of claims', () => {
       expect(await settled()).to.deep.equal([]);
     });
   }
+
+  it('reads only the NAD of a network with another IPAM', async () => {
+    world.put('network-attachment-definitions', nadDefinition('vms/blue', { name: 'blue', type: 'ovn' }));
+    world.launcher();
+    expect(await settled()).to.deep.equal([NAD]);
+  });
 
   it('continues with other pods if the reads for one fail', async () => {
     world.before = (read) => {

@@ -7,14 +7,13 @@ import {
   networkSelectionsOf,
 } from '../../../api/network-selection.js';
 import { controllingVmi, isTerminal } from '../../../api/pod.js';
-import type { Lister } from '../../../kube/cache.js';
 import type { Clock, Random } from '../../../kube/clock.js';
 import type { Logger } from '../../../kube/log.js';
 import { ControllerLoop, type SyncResult } from '../../../kube/controller-loop.js';
 import { WorkQueue } from '../../../kube/workqueue.js';
-import type { ParsedNad } from '../../../cluster/transforms.js';
 import type { Attachment } from '../attachment.js';
 import type { NodePod, NodePods } from '../node-pods.js';
+import type { PoolLookup } from '../pool-lookup.js';
 
 /** Number of parallel prefetches. An ADD does not wait for them. */
 const WORKERS = 4;
@@ -23,9 +22,9 @@ const MAX_PREFETCH_ROUNDS = 30;
 
 interface PrefetchDeps {
   readonly pods: Pick<NodePods, 'get' | 'onChange'>;
-  readonly networks: Pick<Lister<ParsedNad>, 'get'>;
-  /** Reads everything that an ADD will need. */
-  readonly prefetch: (attachment: Attachment, signal: AbortSignal) => Promise<void>;
+  readonly lookup: Pick<PoolLookup, 'nad' | 'loadNad'>;
+  /** Reads everything that an ADD will need, ignoring reads before `since`, in the clock's ms. */
+  readonly prefetch: (attachment: Attachment, since: number, signal: AbortSignal) => Promise<void>;
   /** Whether the interface has its addresses, so that no ADD will follow. */
   readonly isGranted: (pod: NodePod, interfaceName: string) => boolean;
   readonly clock: Clock;
@@ -77,15 +76,19 @@ export class Prefetch {
   }
 
   async #sync(uid: string, signal: AbortSignal): Promise<SyncResult> {
-    const { pods, prefetch: rehearse, isGranted, maxStalenessMs, log } = this.#deps;
+    const { pods, prefetch: rehearse, isGranted, maxStalenessMs, clock, lookup, log } = this.#deps;
     const known = this.#known.get(uid);
     const pod = pods.get(uid);
     if (known === undefined || pod === undefined) return undefined;
     known.looks++;
+    const since = clock.now();
+    // one that did not exist may have been created, and one that cannot be read now is unknown
+    const sinceOf = (nad: string) => (lookup.nad(nad) === undefined ? since : undefined);
+    await Promise.allSettled(nadKeysOf(pod).map((nad) => lookup.loadNad(nad, { signal }, sinceOf(nad))));
     const expected = this.#attachmentsOf(pod).filter(({ interfaceName }) => !isGranted(pod, interfaceName));
     for (const attachment of expected) {
       try {
-        await rehearse(attachment, signal);
+        await rehearse(attachment, since, signal);
       } catch (error) {
         // the ADD will report the error
         log.debug({ pod: joinKey(pod.metadata.namespace, pod.metadata.name), err: error }, 'prefetch failed');
@@ -98,16 +101,15 @@ export class Prefetch {
       : undefined;
   }
 
-  /** Whether a NAD is not cached yet: after the start, pods may be cached before NADs. */
+  /** Whether a NAD does not exist yet, or could not be read. */
   #hasUnknownNetwork(pod: NodePod): boolean {
-    const { networks } = this.#deps;
-    return readableSelectionsOf(pod).some(({ nad }) => networks.get(joinKey(nad.namespace, nad.name)) === undefined);
+    return nadKeysOf(pod).some((nad) => this.#deps.lookup.nad(nad) === undefined);
   }
 
   /** Returns the attachments for which Holdfast's plugin will be called. */
   #attachmentsOf(pod: NodePod): Attachment[] {
     return readableSelectionsOf(pod).flatMap((selection): Attachment[] => {
-      const nad = this.#deps.networks.get(joinKey(selection.nad.namespace, selection.nad.name));
+      const nad = this.#deps.lookup.nad(joinKey(selection.nad.namespace, selection.nad.name));
       if (nad?.config.ok !== true || nad.delegation.kind !== 'holdfast') return [];
       const interfaceName = interfaceNameOf(selection);
       const rest = { containerId: '', requested: [], mac: undefined };
@@ -118,6 +120,10 @@ export class Prefetch {
 
 function isPending({ status }: NodePod): boolean {
   return (status?.phase ?? 'Pending') === 'Pending';
+}
+
+function nadKeysOf(pod: NodePod): string[] {
+  return readableSelectionsOf(pod).map(({ nad }) => joinKey(nad.namespace, nad.name));
 }
 
 /** Returns no selections if the annotation is invalid, because Multus attaches none then. */

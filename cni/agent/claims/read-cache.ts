@@ -1,22 +1,16 @@
 import { type IPAMClaim, claimOwnerOf } from '../../../api/ipam-claim.js';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../api/kubevirt.js';
 import { type KubeObject, joinKey, splitKey } from '../../../api/meta.js';
-import { type NetworkConfig, parseNetworkConfig } from '../../../api/network-attachment.js';
+import type { NetworkConfig } from '../../../api/network-attachment.js';
 import { findUnlessGone } from '../../../kube/absence.js';
-import type { Lister } from '../../../kube/cache.js';
 import type { Client } from '../../../kube/client.js';
 import type { Clock } from '../../../kube/clock.js';
 import { messageOf } from '../../../kube/errors.js';
 import type { Resource } from '../../../kube/resource.js';
-import {
-  IPAM_CLAIMS,
-  NETWORK_ATTACHMENT_DEFINITIONS,
-  VIRTUAL_MACHINES,
-  VIRTUAL_MACHINE_INSTANCES,
-} from '../../../kube/resources.js';
+import { IPAM_CLAIMS, VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES } from '../../../kube/resources.js';
 import { type Recheck, type RecheckableView, recheckKey } from '../../../cluster/cluster-view.js';
 import { type PersistentIPsGate, isNamespaceServed } from '../../../cluster/persistent-ips-gate.js';
-import type { ParsedNad } from '../../../cluster/transforms.js';
+import type { PoolLookup } from '../pool-lookup.js';
 
 /** The result of a live read. */
 export interface CachedRead<T> {
@@ -81,10 +75,17 @@ function cacheKey({ group, plural }: Resource, key: string): string {
   return `${group}/${plural} ${key}`;
 }
 
+/** The kinds that are rechecked in the namespace of the pod. */
+const RESOURCES: Readonly<Record<Exclude<Recheck['kind'], 'network'>, Resource>> = {
+  vmi: VIRTUAL_MACHINE_INSTANCES,
+  vm: VIRTUAL_MACHINES,
+  claim: IPAM_CLAIMS,
+};
+
 interface ReadCacheViewOptions {
   readonly namespace: string;
   readonly reads: ReadCache;
-  readonly networks: Pick<Lister<ParsedNad>, 'get'>;
+  readonly lookup: Pick<PoolLookup, 'nad' | 'loadNad' | 'hasReadNad'>;
   readonly gate: PersistentIPsGate;
   /** Ignores reads before this time, in the clock's ms. */
   readonly since: number;
@@ -94,7 +95,7 @@ interface ReadCacheViewOptions {
   readonly signal: AbortSignal;
 }
 
-/** A namespace as recent live reads have shown it, with NADs from the watch. Create one for each decision. */
+/** A namespace and NADs as recent live reads have shown them. Create one for each decision. */
 export class ReadCacheView implements RecheckableView {
   lookupFailure: string | undefined;
   readonly #options: ReadCacheViewOptions;
@@ -130,25 +131,23 @@ export class ReadCacheView implements RecheckableView {
   }
 
   network(key: string): NetworkConfig | undefined {
-    const watched = this.#options.networks.get(key);
-    if (watched !== undefined) return watched.config;
-    const seen = this.#get(NETWORK_ATTACHMENT_DEFINITIONS, key);
-    return seen && parseNetworkConfig(seen);
+    return this.#options.lookup.nad(key)?.config;
   }
 
   /** Whether the object was read, found or not, or the read failed. */
   hasRechecked(recheck: Recheck): boolean {
-    const { resource, key } = this.#target(recheck);
-    const { reads, now } = this.#options;
-    return this.#failures.has(recheckKey(recheck)) || reads.get(resource, key, now) !== undefined;
+    if (this.#failures.has(recheckKey(recheck))) return true;
+    const { reads, lookup, now } = this.#options;
+    if (recheck.kind === 'network') return lookup.hasReadNad(recheck.key, now);
+    return reads.get(RESOURCES[recheck.kind], this.#key(recheck.key), now) !== undefined;
   }
 
   /** Never rejects. */
   async recheck(recheck: Recheck): Promise<void> {
-    const { resource, key } = this.#target(recheck);
+    const { reads, lookup, now, signal } = this.#options;
     try {
-      const { reads, signal } = this.#options;
-      await reads.read(resource, key, signal);
+      if (recheck.kind === 'network') await lookup.loadNad(recheck.key, { signal }, now);
+      else await reads.read(RESOURCES[recheck.kind], this.#key(recheck.key), signal);
     } catch (error) {
       this.#failures.set(recheckKey(recheck), error);
       this.lookupFailure ??= messageOf(error);
@@ -164,19 +163,6 @@ export class ReadCacheView implements RecheckableView {
   #get<T extends KubeObject>(resource: Resource<T>, key: string): T | undefined {
     const { reads, since } = this.#options;
     return reads.get(resource, key, since)?.object;
-  }
-
-  #target({ kind, key }: Recheck): { resource: Resource; key: string } {
-    switch (kind) {
-      case 'vmi':
-        return { resource: VIRTUAL_MACHINE_INSTANCES, key: this.#key(key) };
-      case 'vm':
-        return { resource: VIRTUAL_MACHINES, key: this.#key(key) };
-      case 'claim':
-        return { resource: IPAM_CLAIMS, key: this.#key(key) };
-      case 'network':
-        return { resource: NETWORK_ATTACHMENT_DEFINITIONS, key };
-    }
   }
 
   #key(name: string): string {

@@ -11,14 +11,14 @@ import { podInterfaceName } from '../../../api/pod.js';
 import { networkSelectionsOf } from '../../../api/network-selection.js';
 import { parseAddress } from '../../../addressing/address/address.js';
 import type { Range } from '../../../addressing/address/ranges.js';
-import { PoolDirectory } from '../../../addressing/directory/directory.js';
 import type { LeaseRecord } from '../../../addressing/lease/lease.js';
 import { StatusError, TransportError } from '../../../kube/errors.js';
 import { VMI_OWNER } from '../../../test/launcher-pods.js';
-import { adminPool, cacheOf, holdfastConfig, nad } from '../../../test/pool-objects.js';
+import { adminPool, holdfastConfig, nadDefinition } from '../../../test/pool-objects.js';
 import type { Attachment } from '../attachment.js';
 import { CniError } from '../cni-error.js';
 import type { NodePod } from '../node-pods.js';
+import { lookupOf } from '../testing/lookup-of.js';
 import { PortGuard } from './port-guard.js';
 import { type RuleSet, EVERY_FRAME } from './rule-set.js';
 
@@ -62,14 +62,13 @@ describe('the guard of a port', () => {
       interfaceName?: string;
     } = {},
   ) {
-    const cache = cacheOf(pools);
-    const directory = new PoolDirectory({ pools: cache, networks: cacheOf([nad('vms/blue', holdfastConfig())]) });
+    const { lookup } = lookupOf(pools, [nadDefinition('vms/blue', holdfastConfig())]);
     const get = ({ plural }: { plural: string }) => {
       reads.push(plural);
       const found = objects[plural] ?? MISSING;
       return found instanceof Error ? Promise.reject(found) : Promise.resolve(found as never);
     };
-    const guard = new PortGuard({ client: { get }, directory, pools: cache, nodeName: 'target' });
+    const guard = new PortGuard({ client: { get }, lookup, nodeName: 'target' });
     const metadata = {
       namespace: 'vms',
       name: 'virt-launcher-vm1',

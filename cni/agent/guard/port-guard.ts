@@ -1,4 +1,4 @@
-import { type AddressPool, nadNamespaceOf } from '../../../api/address-pool.js';
+import { nadNamespaceOf } from '../../../api/address-pool.js';
 import { type IPAMClaim, recordedMacOf } from '../../../api/ipam-claim.js';
 import { type VirtualMachineInstance, isReportedBy } from '../../../api/kubevirt.js';
 import { parseMac } from '../../../api/mac-address.js';
@@ -8,15 +8,14 @@ import { controllingVmi, podInterfaceName } from '../../../api/pod.js';
 import type { Range } from '../../../addressing/address/ranges.js';
 import type { Address } from '../../../addressing/address/address.js';
 import type { LeaseRecord } from '../../../addressing/lease/lease.js';
-import type { PoolDirectory } from '../../../addressing/directory/directory.js';
 import { isServingNamespace } from '../../../addressing/directory/resolution.js';
 import type { PoolGuard } from '../../../addressing/pool/guard.js';
 import { findUnlessGone } from '../../../kube/absence.js';
-import type { Lister } from '../../../kube/cache.js';
 import type { Client } from '../../../kube/client.js';
 import { IPAM_CLAIMS, VIRTUAL_MACHINE_INSTANCES } from '../../../kube/resources.js';
 import type { Attachment } from '../attachment.js';
 import { CniCode, CniError, isApiUnavailable, readResult } from '../cni-error.js';
+import { type PoolLookup, userOfAttachment } from '../pool-lookup.js';
 import type { RequestContext } from '../request-context.js';
 import { invalidConfig } from '../stdin-config.js';
 import { allowedSenders } from './allowed-senders.js';
@@ -26,8 +25,7 @@ import type { RuleSet } from './rule-set.js';
 
 interface PortGuardDeps {
   readonly client: Pick<Client, 'get'>;
-  readonly directory: Pick<PoolDirectory, 'pool' | 'poolsOf' | 'resolveUser'>;
-  readonly pools: Pick<Lister<AddressPool>, 'get'>;
+  readonly lookup: PoolLookup;
   readonly nodeName: string;
 }
 
@@ -75,7 +73,10 @@ export class PortGuard {
     { grant, vlans }: GuardedInterface,
     call: RequestContext,
   ): Promise<PortRules | undefined> {
-    const pools = [...this.#poolsNow(attachment, grant), ...grant.map(({ lease }) => lease.pool)];
+    const leasedFrom = grant.map(({ lease }) => lease.pool);
+    const now = await this.#poolsNow(attachment, grant, call);
+    await this.#deps.lookup.loadPools(leasedFrom, call);
+    const pools = [...now, ...leasedFrom];
     const found = this.#guardOf(pools);
     if (found === undefined) return undefined;
     const { pool, guard } = found;
@@ -106,7 +107,7 @@ export class PortGuard {
 
   #subjectOf({ pod: { metadata }, interfaceName }: Attachment, pool: string, claim: ClaimKey): GuardSubject {
     const { namespace, name, uid } = metadata;
-    const written = this.#deps.pools.get(pool);
+    const written = this.#deps.lookup.writtenPool(pool);
     const nadNamespace = written && nadNamespaceOf(written);
     return {
       ...{ namespace, pod: name, podUid: uid, interfaceName, pool },
@@ -116,16 +117,14 @@ export class PortGuard {
   }
 
   /** Those that would give the interface an address now: its lease may be older than the administrator's pool. */
-  #poolsNow({ pod, network, selection }: Attachment, grant: LeasedAddresses): string[] {
-    const { directory } = this.#deps;
-    const { namespace } = pod.metadata;
-    const nad = joinKey(selection.nad.namespace, selection.nad.name);
-    const hasAddresses = grant.length > 0;
-    const resolution = directory.resolveUser({ namespace, network, nad, hasAddresses, isClaim: true });
+  async #poolsNow(attachment: Attachment, grant: LeasedAddresses, call: RequestContext): Promise<string[]> {
+    const { lookup } = this.#deps;
+    const user = userOfAttachment(attachment);
+    const resolution = await lookup.resolve({ ...user, hasAddresses: grant.length > 0, isClaim: true }, call);
     if (resolution.kind === 'served') return [resolution.pool.name];
     if (resolution.kind === 'foreign') return [];
-    const pools = directory.poolsOf(network).filter((each) => each.nadNamespace === undefined);
-    return pools.filter((each) => isServingNamespace(each, namespace)).map(({ name }) => name);
+    const pools = lookup.adminPools(user.network).filter((each) => isServingNamespace(each, user.namespace));
+    return pools.map(({ name }) => name);
   }
 
   /** @returns the guard of the first pool that has one, with the strictest mode of all, and the pool of that mode */
@@ -142,9 +141,10 @@ export class PortGuard {
 
   /** An invalid pool may have had a guard, and an unknown one too. */
   #guardOfPool(name: string): PoolGuard | undefined {
-    const pool = this.#deps.directory.pool(name);
+    const { lookup } = this.#deps;
+    const pool = lookup.directory.pool(name);
     if (pool !== undefined) return pool.guard;
-    const written = this.#deps.pools.get(name);
+    const written = lookup.writtenPool(name);
     if (written !== undefined && written.spec.guard === undefined) return undefined;
     const state = written === undefined ? 'is not known to the agent' : 'is invalid';
     throw new CniError(

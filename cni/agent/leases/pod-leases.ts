@@ -1,5 +1,6 @@
 import { type LeaseRecord, stateOf } from '../../../addressing/lease/lease.js';
 import { collectIntervalMs } from '../../../addressing/lease/lease-times.js';
+import type { PoolDirectory } from '../../../addressing/directory/directory.js';
 import type { Pool } from '../../../addressing/pool/pool.js';
 import type { CallOptions, Client } from '../../../kube/client.js';
 import type { Clock, Random } from '../../../kube/clock.js';
@@ -11,9 +12,9 @@ import { abortable } from '../../../kube/transport/deadline.js';
 import type { AgentConfig } from '../../../process/config/agent-config.js';
 import type { InformerRegistry } from '../../../kube/informers.js';
 import type { Metrics } from '../../../process/metrics.js';
-import type { PoolDirectory } from '../../../addressing/directory/directory.js';
 import type { Attachment } from '../attachment.js';
 import { type Grant, grantedAddress } from '../result.js';
+import type { PoolLookup } from '../pool-lookup.js';
 import type { RequestContext } from '../request-context.js';
 import type { InterfaceRef } from '../request.js';
 import { CniCode, CniError, readResult } from '../cni-error.js';
@@ -30,7 +31,7 @@ import { type CachedPods, LeakSweep } from './leak-sweep.js';
 interface PodLeasesDeps {
   readonly client: Client;
   readonly informers: Pick<InformerRegistry, 'get' | 'start'>;
-  readonly directory: Pick<PoolDirectory, 'pool'>;
+  readonly lookup: Pick<PoolLookup, 'loadPools'> & { readonly directory: Pick<PoolDirectory, 'pool'> };
   /** Normally {@link NodePods}. */
   readonly pods: CachedPods;
   readonly nodeName: string;
@@ -158,9 +159,12 @@ export class PodLeases {
       lease.interface !== undefined &&
       !valid.has(`${lease.containerID} ${lease.interface}`) &&
       isHeldAt(lease, { containerId: lease.containerID, interfaceName: lease.interface });
-    const isOfNetwork = ({ pool }: LeaseRecord) => this.#deps.directory.pool(pool)?.network === network;
-    const over = this.#own.all().filter((lease) => isOver(lease) && isOfNetwork(lease));
-    await this.#releaseAll(over, isOver, call);
+    const over = this.#own.all().filter(isOver);
+    const { lookup } = this.#deps;
+    const pools = over.map(({ pool }) => pool);
+    await lookup.loadPools(pools, call);
+    const isOfNetwork = ({ pool }: LeaseRecord) => lookup.directory.pool(pool)?.network === network;
+    await this.#releaseAll(over.filter(isOfNetwork), isOver, call);
   }
 
   async #releaseAll(

@@ -9,21 +9,22 @@ import type { Attachment } from '../attachment.js';
 import type { RequestContext } from '../request-context.js';
 import { ClaimedAddresses } from '../claims/claimed-addresses.js';
 import { NodePods, transformNodePod } from '../node-pods.js';
+import { PoolLookup } from '../pool-lookup.js';
 import { formatAddress, parseAddressOrPrefix } from '../../../addressing/address/address.js';
 import { createLease } from '../../../addressing/lease/lease.js';
-import type { Cache } from '../../../kube/cache.js';
 import type { Client } from '../../../kube/client.js';
 import type { Clock } from '../../../kube/clock.js';
-import { StatusError, TransportError } from '../../../kube/errors.js';
+import { TransportError } from '../../../kube/errors.js';
 import { silentLogger } from '../../../kube/log.js';
 import type { ObjectRef, Resource } from '../../../kube/resource.js';
-import type { InformerRegistry, WatchSpec } from '../../../kube/informers.js';
+import type { InformerRegistry } from '../../../kube/informers.js';
 import type { KubeVirtController } from '../../../cluster/kubevirt-controller.js';
 import { TestInformer } from '../../../kube/testing/test-informer.js';
-import { PoolDirectory } from '../../../addressing/directory/directory.js';
+import { selectorOf } from '../../../kube/testing/selectors.js';
+import { apiError } from '../../../test/api-errors.js';
 import { makeClaim, makeLauncherPod, makeVm, makeVmi, networksValue } from '../../../test/kubevirt-objects.js';
 import { ManualClock } from '../../../test/manual-clock.js';
-import { adminPool, cacheOf, holdfastConfig, nad } from '../../../test/pool-objects.js';
+import { adminPool, holdfastConfig, nadDefinition } from '../../../test/pool-objects.js';
 import { NAMESPACE, type Networks } from '../../../test/workload-objects.js';
 
 /** A clock without real waiting: a sleep advances the time and fires the timers that are due. */
@@ -59,8 +60,8 @@ export class AgentWorld {
   /** Awaited before each answer. */
   before: (read: string) => Promise<void> | void = () => undefined;
   readonly podInformer = new TestInformer({ uid: ({ metadata }: Pod) => [metadata.uid ?? ''] });
-  readonly nads = new TestInformer<ReturnType<typeof nad>>();
-  readonly poolCache: Cache<AddressPool> = cacheOf<AddressPool>([adminPool('blue')]);
+  /** Of administrators. */
+  readonly pools = new TestInformer<AddressPool>();
   gateOpen = true;
   kubevirt: KubeVirtController = { username: 'system:serviceaccount:kubevirt:kubevirt-controller' };
   readonly maxStalenessMs = 30_000;
@@ -71,15 +72,14 @@ export class AgentWorld {
   constructor(clock: Clock = new SelfAdvancingClock()) {
     this.clock = clock;
     this.addNad('blue');
-    const directory = new PoolDirectory({ pools: this.poolCache, networks: this.nads.cache });
-    this.nads.onChange(() => directory.changed());
-    const informers = { get: (watched: WatchSpec<never>) => this.#informerOf(watched) } as unknown as InformerRegistry;
-    const shared = { informers, client: this.client, clock, log: silentLogger };
-    this.pods = new NodePods({ ...shared, nodeName: NODE });
+    this.pools.set(adminPool('blue'));
+    const informers = { get: () => this.podInformer } as unknown as InformerRegistry;
+    const shared = { client: this.client, clock, log: silentLogger };
+    this.pods = new NodePods({ ...shared, informers, nodeName: NODE });
     this.claimed = new ClaimedAddresses({
       ...shared,
       pods: this.pods,
-      directory,
+      lookup: new PoolLookup({ ...shared, adminPools: this.pools, maxStalenessMs: this.maxStalenessMs }),
       gate: { isOpen: () => this.gateOpen },
       kubevirt: { controller: () => this.kubevirt },
       random: () => 0.5,
@@ -87,8 +87,18 @@ export class AgentWorld {
     });
   }
 
-  get client(): Pick<Client, 'get'> {
-    return { get: (resource, ref) => this.#get(resource, ref) as Promise<never> };
+  get client(): Pick<Client, 'get' | 'listAs'> {
+    return {
+      get: (resource, ref) => this.#get(resource, ref) as Promise<never>,
+      listAs: (resource, transform, options) => {
+        this.reads.push(`${resource.plural} ${options?.labelSelector}`);
+        if (this.fault !== undefined) return Promise.reject(this.fault);
+        const found = [...this.objects].filter(([id]) => id.startsWith(`${resource.plural} `));
+        const isSelected = selectorOf(resource, options ?? {});
+        const items = found.flatMap(([, object]) => (isSelected(object) ? [transform(object as never)] : []));
+        return Promise.resolve({ items, resourceVersion: '1' });
+      },
+    };
   }
 
   disconnect(): void {
@@ -98,7 +108,11 @@ export class AgentWorld {
   /** Adds a NAD. @param persistent whether it allows persistent addresses */
   addNad(name: string, persistent = true, network = name): void {
     const config = { ...holdfastConfig({}, network), allowPersistentIPs: persistent };
-    this.nads.set(nad(`${NAMESPACE}/${name}`, config));
+    this.put('network-attachment-definitions', nadDefinition(`${NAMESPACE}/${name}`, config));
+  }
+
+  removeNad(name: string): void {
+    this.remove('network-attachment-definitions', `${NAMESPACE}/${name}`);
   }
 
   put<T extends KubeObject>(plural: string, object: T): T {
@@ -199,10 +213,6 @@ export class AgentWorld {
     }
   }
 
-  #informerOf({ resource }: WatchSpec<never>): unknown {
-    return resource.plural === 'pods' ? this.podInformer : this.nads;
-  }
-
   async #get(resource: Resource, { namespace, name }: ObjectRef): Promise<KubeObject> {
     const id = `${resource.plural} ${joinKey(namespace, name)}`;
     this.reads.push(id);
@@ -210,8 +220,7 @@ export class AgentWorld {
     if (this.fault !== undefined) throw this.fault;
     const object = this.objects.get(id);
     if (object !== undefined) return structuredClone(object);
-    const [status, reason] = [404, 'NotFound'];
-    throw new StatusError({ request: `GET ${id}`, status, reason, message: 'not found', details: { name } });
+    throw apiError(404, 'NotFound', 'not found', name);
   }
 }
 

@@ -3,10 +3,10 @@ import type { AddressPool } from '../../../api/address-pool.js';
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
 import { NETWORKS_ANNOTATION } from '../../../api/names.js';
 import { type Address, formatAddress, parseAddress } from '../../../addressing/address/address.js';
-import { PoolDirectory } from '../../../addressing/directory/directory.js';
 import type { LeaseRecord } from '../../../addressing/lease/lease.js';
 import { NETWORK_CONFIG, pluginRequest } from '../../testing/cni-requests.js';
-import { adminPool, cacheOf, nad, nadDefinition } from '../../../test/pool-objects.js';
+import { ManualClock } from '../../../test/manual-clock.js';
+import { adminPool, nadDefinition } from '../../../test/pool-objects.js';
 import type { PortRules } from '../guard/port-guard.js';
 import { type Attachment, AttachmentResolver } from '../attachment.js';
 import { CniError } from '../cni-error.js';
@@ -14,6 +14,7 @@ import type { NodePod } from '../node-pods.js';
 import { readCniRequest, sandboxInterfaceKey } from '../request.js';
 import type { Grant } from '../result.js';
 import { Verbs, type VerbsDeps } from '../verbs.js';
+import { lookupOf } from './lookup-of.js';
 
 const CALL = { signal: new AbortController().signal };
 
@@ -40,7 +41,7 @@ export class VerbsWorld {
   rules: PortRules | undefined;
   /** False: an older version of Holdfast installed the plugin. */
   pluginAppliesGuards = true;
-  /** Called before an address is leased; false: the caches have changed. */
+  /** Called before an address is leased; false: the pool has changed. */
   confirm = (): boolean => true;
 
   perform(command: string, config: object = {}, call = CALL) {
@@ -56,13 +57,12 @@ export class VerbsWorld {
   }
 
   #deps(): VerbsDeps {
-    const pools = cacheOf(this.pools);
-    const networks = cacheOf([nad('vms/blue', this.config)]);
-    const directory = new PoolDirectory({ pools, networks });
+    const { lookup } = lookupOf(this.pools, [nadDefinition('vms/blue', this.config)]);
+    const confirm = lookup.confirm.bind(lookup);
+    lookup.confirm = async (...given) => (await confirm(...given)) && this.confirm();
     const find = () => Promise.resolve(this.pods[0]!);
-    const get = () => Promise.resolve(nadDefinition('vms/blue', this.config) as never);
     const pods = { find, read: find };
-    const resolver = new AttachmentResolver({ pods, networks, client: { get }, multusNamespace: 'multus' });
+    const resolver = new AttachmentResolver({ pods, lookup, clock: new ManualClock(0), multusNamespace: 'multus' });
     const grant =
       (kind: string, address: string) =>
       (attachment: Attachment): Promise<Grant> => {
@@ -99,9 +99,7 @@ export class VerbsWorld {
           return Promise.resolve();
         },
       },
-      directory,
-      freshness: { confirm: () => Promise.resolve(this.confirm()) },
-      pools,
+      lookup,
       pendingDeletes: {
         has: (at) => Promise.resolve(this.notes.has(sandboxInterfaceKey(at))),
         remove: (at) => {

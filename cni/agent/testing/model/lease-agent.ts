@@ -56,7 +56,10 @@ export class LeaseAgent {
       client: new Client(this.api),
       informers: { get: follow as unknown as InformerRegistry['get'], start: () => undefined },
       candidates: this.#candidates,
-      directory: { pool: (name) => pools.find((pool) => pool.name === name) },
+      lookup: {
+        directory: { pool: (name) => pools.find((pool) => pool.name === name) },
+        loadPools: () => Promise.resolve(),
+      },
       pods: this.pods,
       nodeName,
       clock,

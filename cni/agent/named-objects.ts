@@ -1,0 +1,97 @@
+import { type KubeObject, isNewer, splitKey } from '../../api/meta.js';
+import { findUnlessGone } from '../../kube/absence.js';
+import { Cache } from '../../kube/cache.js';
+import type { Client } from '../../kube/client.js';
+import type { Clock } from '../../kube/clock.js';
+import type { ObjectChange } from '../../kube/informer.js';
+import type { Resource } from '../../kube/resource.js';
+
+interface NamedObjectsDeps<T extends KubeObject, S extends KubeObject> {
+  readonly client: Pick<Client, 'get'>;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly resource: Resource<T>;
+  /** Reduces an object before it is cached. */
+  readonly transform: (object: T) => S;
+}
+
+/** How recent a read must be, in the clock's ms, and what ends a new one. */
+export interface ReadLimits {
+  readonly signal: AbortSignal;
+  readonly since: number;
+}
+
+/** After this time there is still time for the answer of the ADD. */
+const READ_MS = 3_000;
+
+/** Objects of one kind that are read live by name, and changes that a watch shows. Its handler sees each change, as that of an informer does. */
+export class NamedObjects<T extends KubeObject, S extends KubeObject> {
+  readonly cache = new Cache<S>();
+  readonly #deps: NamedObjectsDeps<T, S>;
+  /** By key: when the last read was sent. The cache is at least as new; an object that it lacks did not exist. */
+  readonly #readAt = new Map<string, number>();
+  #tell: (change: ObjectChange<S>) => void = () => undefined;
+
+  constructor(deps: NamedObjectsDeps<T, S>) {
+    this.#deps = deps;
+  }
+
+  /** Sets the handler of changes. */
+  onChange(handler: (change: ObjectChange<S>) => void): void {
+    this.#tell = handler;
+  }
+
+  /** Whether the object was read since then, found or not. */
+  wasRead(key: string, since: number): boolean {
+    return (this.#readAt.get(key) ?? -Infinity) >= since;
+  }
+
+  /** Reads an object, unless it was read since then. @throws {StatusError | TransportError} if the read failed */
+  async read(key: string, limits: ReadLimits): Promise<void> {
+    if (this.wasRead(key, limits.since)) return;
+    const { client, clock, resource, transform } = this.#deps;
+    const at = clock.now();
+    const before = this.cache.get(key);
+    const options = { signal: limits.signal, deadlineMs: READ_MS };
+    const found = await findUnlessGone(client, resource, splitKey(key), options);
+    // a slower read that was sent earlier must not replace a newer result
+    if (this.wasRead(key, at + 1)) return;
+    const known = this.cache.get(key);
+    // the watch may show an object that was created after this read, or the last versions of one that is gone
+    if (found === undefined && known !== before) return this.read(key, limits);
+    this.#readAt.set(key, at);
+    if (found === undefined || !isOlder(found, known)) this.#set(key, found && transform(found));
+  }
+
+  /** Takes a change that a watch shows, unless a read has shown a newer version. */
+  observe({ type, object }: ObjectChange<S>, key: string): void {
+    if (isOlder(object, this.cache.get(key))) return;
+    // what was read is older than this version
+    this.#readAt.delete(key);
+    this.#set(key, type === 'removed' ? undefined : object);
+  }
+
+  /** Whether a read has shown a newer version than a watch shows, or that the object is gone. */
+  isOutdated(watched: S, key: string): boolean {
+    const known = this.cache.get(key);
+    return known === undefined || isOlder(watched, known);
+  }
+
+  /** Forgets what was last read before a time, unless a watch shows it. */
+  evictBefore(time: number, isWatched: (key: string) => boolean = () => false): void {
+    for (const [key, at] of this.#readAt) {
+      if (at >= time) continue;
+      this.#readAt.delete(key);
+      if (!isWatched(key)) this.#set(key, undefined);
+    }
+  }
+
+  #set(key: string, object: S | undefined): void {
+    const before = object === undefined ? this.cache.delete(key) : this.cache.set(object);
+    if (object !== undefined) this.#tell({ type: before ? 'changed' : 'added', object, ...(before && { before }) });
+    else if (before !== undefined) this.#tell({ type: 'removed', object: before });
+  }
+}
+
+function isOlder({ metadata }: KubeObject, known: KubeObject | undefined): boolean {
+  return known !== undefined && isNewer(known.metadata.resourceVersion ?? '', metadata.resourceVersion ?? '');
+}
