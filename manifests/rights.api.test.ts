@@ -112,7 +112,7 @@ const RIGHTS_OF_AGENTS: Record<string, string> = {
   'addressblocks.ipam.holdfast.dev/finalizers': '',
   'ipamclaims.k8s.cni.cncf.io': 'get',
   'ipamclaims.k8s.cni.cncf.io/status': '',
-  'network-attachment-definitions.k8s.cni.cncf.io': 'get',
+  'network-attachment-definitions.k8s.cni.cncf.io': READ,
   'pods.': READ,
   'pods./status': '',
   'pods./exec': '',

@@ -73,6 +73,11 @@ const UNCALLED: Partial<Record<keyof typeof PROCESSES, string[]>> = {
   ],
 };
 
+/** Rights that processes of the previous version need beside this one. Remove them in the next version. */
+const OF_PREVIOUS_VERSION: Partial<Record<string, string[]>> = {
+  agent: ['list network-attachment-definitions', 'watch network-attachment-definitions'],
+};
+
 /** All source files that a process loads. */
 async function textsOf(file: string, texts = new Map<string, string>()): Promise<Map<string, string>> {
   if (texts.has(file)) return texts;
@@ -143,7 +148,7 @@ describe('the rights of the roles', () => {
       const { used } = rightsIn(await textsOf(EVERY_PROCESS, await textsOf(main)));
       const rights = await granted(process);
       expect(rights).not.to.be.empty;
-      expect(rights.filter((right) => !used.has(right))).to.deep.equal([]);
+      expect(rights.filter((right) => !used.has(right))).to.deep.equal(OF_PREVIOUS_VERSION[process] ?? []);
     });
 
     it(`are sufficient for the code of the ${process} process`, async () => {
