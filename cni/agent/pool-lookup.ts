@@ -61,12 +61,11 @@ export class PoolLookup {
 
   /**
    * Returns which pool serves a user. What was read earlier is read again before the answer is no.
-   * @param since ignores reads before this time, in the clock's ms
    * @throws {CniError} 11 if a read failed
    */
-  async resolve(user: NetworkUser, call: RequestContext, since?: number): Promise<Resolution> {
+  async resolve(user: NetworkUser, call: RequestContext): Promise<Resolution> {
     const now = this.#deps.clock.now();
-    await this.load(user, call, since);
+    await this.load(user, call);
     const resolution = this.directory.resolveUser(user);
     if (resolution.kind === 'served') return resolution;
     await this.load(user, call, now);

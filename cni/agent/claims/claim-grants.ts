@@ -163,17 +163,20 @@ export class ClaimGrants {
   /** Returns the address spaces to search: that of the claim's pool, then those of other pools that may have served it before. */
   async #spacesOf(claim: IPAMClaim, call: RequestContext, since: number): Promise<readonly string[] | string> {
     const { lookup } = this.#deps;
+    const { directory } = lookup;
     const user = userOfClaim(claim);
-    const derived = derivedPoolName(nadNamespaceOfUser(user), user.network);
-    await lookup.loadPools([derived], call, since);
-    const resolution = await lookup.resolve(user, call, since);
-    const spaces = new Set(resolution.kind === 'served' ? [resolution.pool.addressSpace] : []);
-    for (const { name } of lookup.directory.poolsOf(user.network)) {
-      const pool = lookup.directory.pool(name);
+    // also if an administrator's pool serves now
+    await lookup.loadPools([derivedPoolName(nadNamespaceOfUser(user), user.network)], call, since);
+    await lookup.load(user, call, since);
+    const serving = directory.resolveUser(user);
+    const spaces = new Set(serving.kind === 'served' ? [serving.pool.addressSpace] : []);
+    for (const { name } of directory.poolsOf(user.network)) {
+      const pool = directory.pool(name);
       if (pool !== undefined) spaces.add(pool.addressSpace);
     }
-    if (spaces.size > 0 || resolution.kind === 'served') return [...spaces];
-    return resolution.message;
+    if (spaces.size > 0) return [...spaces];
+    const resolution = await lookup.resolve(user, call);
+    return resolution.kind === 'served' ? [resolution.pool.addressSpace] : resolution.message;
   }
 
   /**

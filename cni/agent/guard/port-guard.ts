@@ -120,7 +120,8 @@ export class PortGuard {
   async #poolsNow(attachment: Attachment, grant: LeasedAddresses, call: RequestContext): Promise<string[]> {
     const { lookup } = this.#deps;
     const user = userOfAttachment(attachment);
-    const resolution = await lookup.resolve({ ...user, hasAddresses: grant.length > 0, isClaim: true }, call);
+    await lookup.load(user, call);
+    const resolution = lookup.directory.resolveUser({ ...user, hasAddresses: grant.length > 0, isClaim: true });
     if (resolution.kind === 'served') return [resolution.pool.name];
     if (resolution.kind === 'foreign') return [];
     const pools = lookup.adminPools(user.network).filter((each) => isServingNamespace(each, user.namespace));
