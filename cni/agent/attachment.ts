@@ -1,4 +1,4 @@
-import { objectKey } from '../../api/meta.js';
+import { joinKey, objectKey } from '../../api/meta.js';
 import { DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION } from '../../api/names.js';
 import {
   type NetworkSelection,
@@ -13,7 +13,7 @@ import type { ParsedNad } from '../../cluster/transforms.js';
 import { CniCode, CniError } from './cni-error.js';
 import type { RequestContext } from './request-context.js';
 import type { NodePod, NodePods } from './node-pods.js';
-import { type PoolLookup, userOfAttachment } from './pool-lookup.js';
+import type { PoolLookup } from './pool-lookup.js';
 import type { AddRequest } from './request.js';
 
 /** A pod interface in one sandbox, for which an ADD requests addresses of a network. */
@@ -31,6 +31,12 @@ export interface Attachment {
   readonly requested: readonly Address[];
   /** Lower case, with colons. */
   readonly mac: string | undefined;
+}
+
+/** Returns the user of a network that an attachment is. */
+export function userOfAttachment({ pod, network, selection }: Pick<Attachment, 'pod' | 'network' | 'selection'>) {
+  const nad = joinKey(selection.nad.namespace, selection.nad.name);
+  return { namespace: pod.metadata.namespace, network, nad };
 }
 
 interface AttachmentResolverDeps {

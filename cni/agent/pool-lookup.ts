@@ -1,5 +1,4 @@
 import type { AddressPool } from '../../api/address-pool.js';
-import { joinKey } from '../../api/meta.js';
 import { POOL_NAD_NAMESPACE } from '../../api/names.js';
 import { PoolDirectory } from '../../addressing/directory/directory.js';
 import {
@@ -17,7 +16,6 @@ import type { Clock } from '../../kube/clock.js';
 import type { Informer } from '../../kube/informer.js';
 import type { WatchSpec } from '../../kube/informers.js';
 import { ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
-import type { Attachment } from './attachment.js';
 import { readResult } from './cni-error.js';
 import { NamedObjects } from './named-objects.js';
 import type { RequestContext } from './request-context.js';
@@ -146,10 +144,4 @@ export class PoolLookup {
   get #staleBefore(): number {
     return this.#deps.clock.now() - this.#deps.maxStalenessMs;
   }
-}
-
-/** Returns the user of a network that an attachment is. */
-export function userOfAttachment({ pod, network, selection }: Pick<Attachment, 'pod' | 'network' | 'selection'>) {
-  const nad = joinKey(selection.nad.namespace, selection.nad.name);
-  return { namespace: pod.metadata.namespace, network, nad };
 }

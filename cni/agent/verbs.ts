@@ -4,7 +4,7 @@ import { controllingVmi } from '../../api/pod.js';
 import { type Address, formatAddress, sameAddress } from '../../addressing/address/address.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import { abortable } from '../../kube/transport/deadline.js';
-import type { Attachment, AttachmentResolver } from './attachment.js';
+import { type Attachment, type AttachmentResolver, userOfAttachment } from './attachment.js';
 import type { PortGuard, PortRules } from './guard/port-guard.js';
 import { type Grant, type VerbOutcome, addResult } from './result.js';
 import type { RequestContext } from './request-context.js';
@@ -14,7 +14,7 @@ import { SUPPORTED_VERSIONS } from './stdin-config.js';
 import type { PodLeases } from './leases/pod-leases.js';
 import type { PendingDeletes } from './pending-deletes.js';
 import type { NodePods } from './node-pods.js';
-import { type PoolLookup, userOfAttachment } from './pool-lookup.js';
+import type { PoolLookup } from './pool-lookup.js';
 import type { AddRequest, CheckRequest, GcRequest, InterfaceRef, CniRequest } from './request.js';
 
 /** Whether the agent can serve requests. */
