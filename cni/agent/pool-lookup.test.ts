@@ -123,6 +123,19 @@ describe('the lookup of pools', () => {
     expect(world.lookup.directory.poolsOf('blue')[0]).not.to.equal(before);
   });
 
+  it('reads a pool that refuses again at most once a second', async () => {
+    world.putDerived();
+    await world.choose();
+    const pool = world.lookup.directory.pool('blue.vms')!;
+    world.taken();
+    world.putDerived('11', { cidr: '10.0.0.0/23' });
+    world.later(1_000);
+    expect(await world.lookup.confirm(pool, world.call, 1_000)).to.equal(true);
+    world.later(1);
+    expect(await world.lookup.confirm(pool, world.call, 1_000)).to.equal(false);
+    expect(world.taken()).to.deep.equal([DERIVED]);
+  });
+
   it('keeps the same pool if only its status has changed', async () => {
     world.putDerived();
     await world.choose();

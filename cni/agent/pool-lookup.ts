@@ -98,12 +98,13 @@ export class PoolLookup {
 
   /**
    * Reads a pool that was chosen.
+   * @param maxAgeMs uses a read of that age
    * @returns false if it has changed, and must be chosen again
    * @throws {CniError} 11 if the read failed
    */
-  async confirm(pool: Pool, { signal }: RequestContext): Promise<boolean> {
-    const { adminPools } = this.#deps;
-    await readResult(this.#pools.read(pool.name, { signal, since: this.#staleBefore }));
+  async confirm(pool: Pool, { signal }: RequestContext, maxAgeMs = this.#deps.maxStalenessMs): Promise<boolean> {
+    const { adminPools, clock } = this.#deps;
+    await readResult(this.#pools.read(pool.name, { signal, since: clock.now() - maxAgeMs }));
     const watched = adminPools.cache.get(pool.name);
     // it may lack other pools too
     if (watched !== undefined && this.#pools.isOutdated(watched, pool.name)) adminPools.restartWatch();

@@ -41,6 +41,16 @@ describe('the CNI verbs', () => {
       expect(world.steps).to.deep.equal(['grant claimed']);
     });
 
+    it('reads a pool that refuses again, and leases an address if it has grown', async () => {
+      world.refused = new CniError(CniCode.TryAgain, 'pool blue is full');
+      expect(await world.refusalOf('ADD')).to.equal(world.refused);
+      world.confirm = (maxAgeMs) => {
+        if (maxAgeMs !== undefined) world.refused = undefined;
+        return maxAgeMs === undefined;
+      };
+      expect(await world.perform('ADD')).to.deep.include({ ips: [{ address: '10.0.0.9/24' }] });
+    });
+
     it('gives a launcher the addresses of its claim if it was created while an address was leased', async () => {
       world.pods[0]!.metadata.ownerReferences = [VMI_OWNER];
       world.lookAgain = () => (world.claim = claimOf('vms/vm1.data', 'vms/blue'));

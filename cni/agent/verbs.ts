@@ -38,6 +38,9 @@ export interface VerbsDeps {
   readonly readiness: Readiness;
 }
 
+/** A pool that refuses is read again, but not for each of many pods for which it is too small. */
+const REFUSING_POOL_AGE_MS = 1_000;
+
 /** Carries out the CNI verbs for validated requests. */
 export class Verbs {
   readonly #deps: VerbsDeps;
@@ -109,9 +112,21 @@ export class Verbs {
       if (claimed !== undefined) return claimed;
       const pool = await this.#poolFor(attachment, {}, call);
       if (!(await lookup.confirm(pool, call))) continue;
-      const granted = await leases.grant(attachment, pool, call);
+      const granted = await this.#lease(attachment, pool, call);
+      if (granted === undefined) continue;
       if (!(await this.#hasClaimNow(attachment, call))) return granted;
       await leases.release(attachment.containerId, attachment.interfaceName, call);
+    }
+  }
+
+  /** @returns undefined if the pool has changed since it was chosen, so that its refusal may be wrong */
+  async #lease(attachment: Attachment, pool: Pool, call: RequestContext): Promise<Grant | undefined> {
+    try {
+      return await this.#deps.leases.grant(attachment, pool, call);
+    } catch (error) {
+      const isRefused = error instanceof CniError && error.cause === undefined && !call.signal.aborted;
+      if (isRefused && !(await this.#deps.lookup.confirm(pool, call, REFUSING_POOL_AGE_MS))) return undefined;
+      throw error;
     }
   }
 

@@ -42,7 +42,9 @@ export class VerbsWorld {
   /** False: an older version of Holdfast installed the plugin. */
   pluginAppliesGuards = true;
   /** Called before an address is leased; false: the pool has changed. */
-  confirm = (): boolean => true;
+  confirm: (maxAgeMs?: number) => boolean = () => true;
+  /** Of the pool, until it is undefined. */
+  refused: CniError | undefined;
 
   perform(command: string, config: object = {}, call = CALL) {
     const { guard, ...older } = pluginRequest(command, {}, config);
@@ -59,7 +61,7 @@ export class VerbsWorld {
   #deps(): VerbsDeps {
     const { lookup } = lookupOf(this.pools, [nadDefinition('vms/blue', this.config)]);
     const confirm = lookup.confirm.bind(lookup);
-    lookup.confirm = async (...given) => (await confirm(...given)) && this.confirm();
+    lookup.confirm = async (...given) => (await confirm(...given)) && this.confirm(given[2]);
     const find = () => Promise.resolve(this.pods[0]!);
     const pods = { find, read: find };
     const resolver = new AttachmentResolver({ pods, lookup, clock: new ManualClock(0), multusNamespace: 'multus' });
@@ -88,7 +90,8 @@ export class VerbsWorld {
         },
       },
       leases: {
-        grant: grant('own', '10.0.0.9'),
+        grant: (attachment) =>
+          this.refused === undefined ? grant('own', '10.0.0.9')(attachment) : Promise.reject(this.refused),
         release: (containerId, interfaceName) => {
           this.steps.push(`release ${sandboxInterfaceKey({ containerId, interfaceName })}`);
           return this.releaseFails === undefined ? Promise.resolve() : Promise.reject(this.releaseFails);
