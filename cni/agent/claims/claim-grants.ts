@@ -44,7 +44,7 @@ interface ClaimGrantsDeps {
 export class ClaimGrants {
   readonly #deps: ClaimGrantsDeps;
   /** By UID of the claim: the address spaces in which it has leases, and when they were listed. */
-  readonly #listed = new Map<string, { readonly spaces: readonly string[]; readonly at: number }>();
+  readonly #listed = new Map<string, { readonly spaces: Promise<readonly string[]>; readonly at: number }>();
 
   constructor(deps: ClaimGrantsDeps) {
     this.#deps = deps;
@@ -183,17 +183,18 @@ export class ClaimGrants {
    * Returns the address spaces in which the claim has leases: it may have got them through a NAD of another namespace. The API server goes through
    * all leases, so they are listed at most once per --max-staleness.
    */
-  async #listSpaces(claim: IPAMClaim, call: RequestContext): Promise<readonly string[]> {
+  #listSpaces(claim: IPAMClaim, call: RequestContext): Promise<readonly string[]> {
     const { client, clock } = this.#deps;
     const { uid = '' } = claim.metadata;
     for (const [each, { at }] of this.#listed) if (at < this.#staleBefore) this.#listed.delete(each);
     const known = this.#listed.get(uid);
     if (known !== undefined) return known.spaces;
-    const at = clock.now();
     const labelSelector = `${LEASE_OWNER_UID}=${labelValue(uid)}`;
-    const leases = await readResult(listCachedLeases(client, { labelSelector }, call));
-    const spaces = [...new Set(leases.map(({ addressSpace }) => addressSpace))];
-    this.#listed.set(uid, { spaces, at });
+    const leases = readResult(listCachedLeases(client, { labelSelector }, call));
+    const spaces = leases.then((found) => [...new Set(found.map(({ addressSpace }) => addressSpace))]);
+    this.#listed.set(uid, { spaces, at: clock.now() });
+    // a list that failed says nothing
+    spaces.catch(() => this.#listed.delete(uid));
     return spaces;
   }
 

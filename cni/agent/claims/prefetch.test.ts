@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Pod } from '../../../api/pod.js';
 import { type AgentWorld, worldWithVm } from '../testing/agent-world.js';
 import { ManualClock } from '../../../test/manual-clock.js';
-import { nadDefinition } from '../../../test/pool-objects.js';
+import { adminPool, nadDefinition } from '../../../test/pool-objects.js';
 
 const GRANTED = '10.0.0.5/24';
 const LEASE = 'addressleases blue.10-0-0-5';
@@ -56,6 +56,23 @@ describe('the prefetch of claims', () => {
     expect(await world.add(pod)).to.equal(GRANTED);
     clock.advanceTo(clock.now() + 1);
     expect(await world.add(pod)).to.match(/^11 the API server is not available/);
+  });
+
+  it('reads NAD and derived pool anew for each launcher, so that its ADD succeeds for as long', async () => {
+    world.pools.delete('blue');
+    world.put('addresspools', adminPool('blue.vms', { nadNamespace: 'vms' }));
+    const first = world.launcher();
+    expect(await settled()).to.include.members([NAD, 'addresspools blue.vms']);
+    world.addPod({ ...first, status: { phase: 'Running' } });
+    await later(2 * THIRD_MS);
+    world.addVm('vm2', { data: 'blue' }, ['10.0.0.6/24']);
+    const second = world.launcher('vm2');
+    await settled();
+    world.disconnect();
+    await later(3 * THIRD_MS);
+    expect(await world.add(second)).to.equal('10.0.0.6/24');
+    clock.advanceTo(clock.now() + 1);
+    expect(await world.add(second)).to.match(/^11 the API server is not available/);
   });
 
   it('reads again until the ADD comes', async () => {

@@ -90,13 +90,15 @@ export class AgentWorld {
   get client(): Pick<Client, 'get' | 'listAs'> {
     return {
       get: (resource, ref) => this.#get(resource, ref) as Promise<never>,
-      listAs: (resource, transform, options) => {
-        this.reads.push(`${resource.plural} ${options?.labelSelector}`);
-        if (this.fault !== undefined) return Promise.reject(this.fault);
+      listAs: async (resource, transform, options) => {
+        const read = `${resource.plural} ${options?.labelSelector}`;
+        this.reads.push(read);
+        await this.before(read);
+        if (this.fault !== undefined) throw this.fault;
         const found = [...this.objects].filter(([id]) => id.startsWith(`${resource.plural} `));
         const isSelected = selectorOf(resource, options ?? {});
         const items = found.flatMap(([, object]) => (isSelected(object) ? [transform(object as never)] : []));
-        return Promise.resolve({ items, resourceVersion: '1' });
+        return { items, resourceVersion: '1' };
       },
     };
   }
