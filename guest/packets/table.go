@@ -57,16 +57,36 @@ func (t *table) end() error {
 			t.remove(address)
 		}
 	}
+	if len(t.guests) > maxEntries {
+		return errTableFull
+	}
 	t.isSnapshot, t.isComplete = false, true
 	return nil
+}
+
+var errTableFull = fmt.Errorf("more than %d entries", maxEntries)
+
+// makeRoom makes room for one more guest. A snapshot gets twice as much: the guests that it replaces stay until its end.
+// They go earlier if even this is full, because snapshots that never ended have left theirs, too.
+func (t *table) makeRoom() error {
+	if len(t.guests) < maxEntries || t.isSnapshot && len(t.guests) < 2*maxEntries {
+		return nil
+	}
+	for address, each := range t.guests {
+		if t.isSnapshot && each.snapshot != t.snapshot {
+			t.remove(address)
+			return nil
+		}
+	}
+	return errTableFull
 }
 
 // put adds or replaces a guest's entry.
 func (t *table) put(now time.Time, put entry, options *optionSet) error {
 	to, exists := t.guests[put.MAC]
 	if !exists {
-		if len(t.guests) >= maxEntries {
-			return fmt.Errorf("more than %d entries", maxEntries)
+		if err := t.makeRoom(); err != nil {
+			return err
 		}
 		to = &guest{mac: put.MAC, since: now, limiter: newLimiter(guestBurst, guestRate), neighbour: newLimiter(guestBurst, guestRate), routed: newLimiter(guestBurst, guestRate)}
 		t.guests[put.MAC] = to

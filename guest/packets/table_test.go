@@ -107,6 +107,59 @@ func TestTableIsBounded(t *testing.T) {
 	}
 }
 
+// entriesFrom returns as many entries as a table may have.
+func entriesFrom(first int) []entry {
+	made := make([]entry, maxEntries)
+	for index := range made {
+		number := first + index
+		made[index] = entry{
+			MAC:  mac{2, 0, 0, byte(number >> 16), byte(number >> 8), byte(number)},
+			IPv4: &entryIPv4{Address: netip.AddrFrom4([4]byte{10, byte(number >> 16), byte(number >> 8), byte(number)}), Prefix: 8},
+		}
+	}
+	return made
+}
+
+// The process responder starts again beside a helper whose table is full, and guests were replaced meanwhile.
+func TestFullTableIsReplacedByASnapshot(t *testing.T) {
+	table := newTable()
+	for _, first := range []int{0, 1, 1 + maxEntries} {
+		table.begin()
+		table.mustPut(t, entriesFrom(first)...)
+		if err := table.end(); err != nil || len(table.guests) != maxEntries || len(table.byAddress) != maxEntries {
+			t.Fatalf("%d guests after the snapshot from %d: %v", len(table.guests), first, err)
+		}
+	}
+}
+
+func TestSnapshotsThatNeverEndFillNoMemory(t *testing.T) {
+	table := newTable()
+	for number := range 4 {
+		table.begin() // the connection ended before "end"
+		table.mustPut(t, entriesFrom(number*maxEntries)...)
+		if len(table.guests) > 2*maxEntries {
+			t.Fatalf("%d guests", len(table.guests))
+		}
+	}
+	if err := table.end(); err != nil || len(table.guests) != maxEntries {
+		t.Fatalf("%d guests: %v", len(table.guests), err)
+	}
+}
+
+func TestSnapshotIsBounded(t *testing.T) {
+	table := newTable()
+	table.begin()
+	table.mustPut(t, entriesFrom(0)...)
+	table.mustPut(t, entriesFrom(maxEntries)[:1]...)
+	if err := table.end(); err == nil {
+		t.Fatal("a snapshot has more entries than a table may have")
+	}
+	table.mustPut(t, entriesFrom(maxEntries)...)
+	if err := table.put(start, entriesFrom(2 * maxEntries)[0], &optionSet{}); err == nil {
+		t.Fatal("a snapshot has more than twice the entries that a table may have")
+	}
+}
+
 func TestFreshnessEndsByItself(t *testing.T) {
 	table := newTable()
 	if table.isFresh(start) {
