@@ -14,6 +14,9 @@ const POOL = compiledPool({
   guest: { dns: { search: ['example.org'] } },
 });
 
+/** Its guests get the DNS of their NADs. */
+const POOL_WITHOUT_DNS = compiledPool({ subnets: [{ cidr: '10.0.0.0/8', gateway: '10.0.0.1' }], guest: {} });
+
 function guest(index: number, isLong = false): RunningGuest {
   const name = isLong ? `web-${index}` : `vm${index}`;
   const made = claim({ name: `${name}.data`, owner: vmReference(isLong ? randomUUID() : `uid-${index}`, name) });
@@ -36,11 +39,11 @@ function inNamespace(namespace: string, born: number, given: RunningGuest): Runn
   return { ...given, claim: { ...given.claim, metadata } };
 }
 
-function published(guests: readonly RunningGuest[]): PublishedTable {
+function published(guests: readonly RunningGuest[], pool = POOL): PublishedTable {
   return {
     pool: { name: 'blue', uid: 'blue-uid', network: 'blue', hasIpv6Gateway: false },
     configs: {},
-    table: resultOf(buildTable(POOL, guests)),
+    table: resultOf(buildTable(pool, guests)),
     probes: [
       {
         metadata: { name: 'blue.10-0-0-9', uid: 'u', resourceVersion: '7' },
@@ -117,6 +120,23 @@ describe('a published table', () => {
     const left = others.filter(({ mac }) => !table.entries.has(mac));
     expect(left).to.deep.equal([]);
     expect(table.entries.size).to.be.within(others.length + 10, others.length + 299);
+  });
+
+  it('has all guests of other namespaces if one namespace fills the object with options of its NADs', async () => {
+    const hostile = Array.from({ length: 40 }, (_, index): RunningGuest => {
+      const domain = () => Array.from({ length: 4 }, () => randomBytes(30).toString('hex')).join('.');
+      const search = Array.from({ length: 8 }, domain);
+      return { ...inNamespace('hostile', 1, guest(index)), nadOptions: { dns: { nameservers: [], search } } };
+    });
+    const others = Array.from({ length: 100 }, (_, index) => inNamespace('a', 2, guest(1_000 + index)));
+    const given = published([...hostile, ...others], POOL_WITHOUT_DNS);
+    expect(given.table.options.size).to.equal(41);
+    const encoded = await encodeTable(given, { bytes: 40_000 });
+    const { table } = await publishedTableOf(objectOf(tableData(encoded, NOTHING)));
+    expect(others.filter(({ mac }) => !table.entries.has(mac))).to.deep.equal([]);
+    expect(table.entries.size).to.be.within(others.length + 10, others.length + 39);
+    const used = new Set([...table.entries.values()].map(({ options }) => options));
+    expect(new Set(table.options.keys())).to.deep.equal(used);
   });
 
   for (const [name, object] of [

@@ -64,6 +64,10 @@ const ATTEMPT_PART = 1 / 64;
 interface Line {
   readonly namespace: string;
   readonly text: string;
+  /** The line of its options, which others may have too. */
+  readonly options: string;
+  /** Of both, but for options that an earlier line of the namespace has. */
+  readonly bytes: number;
 }
 
 /** Leaves out the youngest claims of namespaces with the most text if not all lines fit into the object. */
@@ -78,7 +82,7 @@ export async function encodeTable(
   const fair = fairOrder(
     lines,
     ({ namespace }) => namespace,
-    ({ text }) => Buffer.byteLength(text),
+    ({ bytes: own }) => own,
   );
   let found = await encodeLines(published, fair, 0, limits);
   if (found === undefined)
@@ -100,24 +104,33 @@ async function encodeLines(
   entries: number,
   { bytes, textBytes }: TableLimits,
 ): Promise<EncodedTable | undefined> {
-  const { size: optionSets } = table.options;
+  const kept = lines.slice(0, entries);
+  const sets = [...new Set(kept.map(({ options }) => options))];
   const leftOut = table.leftOut + lines.length - entries;
+  const optionSets = sets.length;
   const header: TableHeader = { format: TABLE_FORMAT, pool, configs, probes, optionSets, entries, leftOut };
-  const kept = lines.slice(0, entries).map(({ text }) => text);
   // all of them begin with the MAC address
-  kept.sort();
-  const text = [JSON.stringify(header), ...[...table.options.values()].map(optionsLine), ...kept, ''].join('\n');
+  const guests = kept.map(({ text: line }) => line).sort();
+  const text = [JSON.stringify(header), ...sets, ...guests, ''].join('\n');
   if (Buffer.byteLength(text) > textBytes) return undefined;
   const compressed = await compress(text);
   if (compressed.length > bytes) return undefined;
   return { version: shortHash(text, 16), text: compressed.toString('base64') };
 }
 
-function linesOf({ entries, guests }: GuestTable): Line[] {
+function linesOf({ entries, options, guests }: GuestTable): Line[] {
+  const sets = new Map([...options].map(([id, set]) => [id, optionsLine(set)]));
+  const counted = new Set<string>();
   return [...entries.values()].flatMap((entry): Line[] => {
     const guest = guests.get(entryAddresses(entry)[0] ?? '');
-    if (guest === undefined) return [];
-    return [{ namespace: guest.claim.split('/', 1)[0] ?? '', text: entryLine(entry, guest) }];
+    const set = sets.get(entry.options);
+    if (guest === undefined || set === undefined) return [];
+    const namespace = guest.claim.split('/', 1)[0] ?? '';
+    const text = entryLine(entry, guest);
+    const key = `${namespace}/${entry.options}`;
+    const bytes = Buffer.byteLength(text) + (counted.has(key) ? 0 : Buffer.byteLength(set));
+    counted.add(key);
+    return [{ namespace, text, options: set, bytes }];
   });
 }
 
