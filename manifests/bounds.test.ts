@@ -25,7 +25,7 @@ import type { Pod } from '../api/pod.js';
 import { readManifests } from '../bed/control-plane/objects.js';
 import { MAX_DHCP_OPTION_BYTES } from '../guest/dhcp-options.js';
 import { MAX_SECRET_USERS } from '../guest/network-data/request.js';
-import { MAX_ENTRIES } from '../guest/responder-tables/table.js';
+import { MAX_ENTRIES, MAX_NAD_OPTION_SETS } from '../guest/responder-tables/table.js';
 import { reportedAddressesOf, reportedInterfacesOf } from '../ipam/claims/running/claim-pods.js';
 import { MAX_READ_NADS } from '../ipam/pools/requested-pools.js';
 import { MANIFESTS } from '../bed/holdfast/manifests.js';
@@ -127,6 +127,7 @@ describe('the bounds of a pool in the code', () => {
       MAX_REPORTED_ADDRESSES,
       MAX_DHCP_OPTION_BYTES,
       MAX_ENTRIES,
+      MAX_NAD_OPTION_SETS,
       MAX_APPLIED_COPY_LENGTH,
       MAX_VM_NETWORKS,
     ];

@@ -5,7 +5,7 @@ import { type PoolGiven, claimOf, day } from '../../test/pool-objects.js';
 import { vmReference } from '../../test/workload-objects.js';
 import { resultOf } from '../testing/result-of.js';
 import { MAX_OPTION_SETS } from './protocol.js';
-import { MAX_ENTRIES, type RunningGuest, buildTable } from './table.js';
+import { MAX_ENTRIES, MAX_NAD_OPTION_SETS, type RunningGuest, buildTable } from './table.js';
 
 const MAC = '02:00:00:00:00:0a';
 const OTHER = '02:00:00:00:00:0b';
@@ -129,8 +129,17 @@ describe('the table of a responder', () => {
     const guests = numbered(2_000, (index) => ({ nadOptions: { mtu: 1280 + index } }));
     const { entries, options } = table(guests, { cidr: '10.0.0.0/8' });
     expect(entries.size).to.equal(2_000);
-    expect(options.size).to.be.below(MAX_OPTION_SETS);
+    expect(options.size).to.equal(MAX_NAD_OPTION_SETS + 1);
+    expect(2 * options.size).to.be.at.most(MAX_OPTION_SETS);
     for (const entry of entries.values()) expect(options.has(entry.options)).to.equal(true);
+  });
+
+  it('has all options of a namespace with few NADs, however many another namespace has', () => {
+    const guests = numbered(1_400, (index) => ({ nadOptions: { mtu: 1280 + Math.min(index, 700) }, born: 1 }));
+    guests.push(...numbered(1_401, () => ({ nadOptions: { mtu: 9000 }, born: 2 })).slice(-1));
+    for (const { claim } of guests.slice(700)) claim.metadata.namespace = 'b';
+    const { entries, options } = table(guests, { cidr: '10.0.0.0/8' });
+    expect(options.get(entries.get(guests.at(-1)!.mac)?.options ?? '')?.mtu).to.equal(9000);
   });
 
   it('names a changed set of options by another id, which the helper does not know yet', () => {

@@ -20,10 +20,10 @@ import { type GuestOptionSet, MAX_OPTION_SETS, type TableEntry } from './protoco
 export const MAX_ENTRIES = 16_384;
 
 /**
- * Sets of options of one table. Tenants write NADs, and the helper keeps a limited number of sets: guests on further NADs get the settings of the
- * pool alone.
+ * Sets of options of NADs in one table. Tenants write NADs, and the helper keeps the sets of two tables, each with one of the pool alone, which guests
+ * on further NADs get.
  */
-const MAX_NAD_OPTION_SETS = MAX_OPTION_SETS / 2;
+export const MAX_NAD_OPTION_SETS = MAX_OPTION_SETS / 2 - 1;
 
 /** A claim on a layer-2 NAD of the pool's network, whose VM runs. */
 export interface RunningGuest {
@@ -58,21 +58,43 @@ export function* buildTable(pool: Pool, guests: readonly RunningGuest[]): Genera
   const byAgeAndKey = guests
     .filter(({ addresses }) => addresses.length > 0)
     .sort((a, b) => byAge(a.claim, b.claim) || (objectKey(a.claim) < objectKey(b.claim) ? -1 : 1));
-  const served = fairOrder(byAgeAndKey, ({ claim }) => claim.metadata.namespace ?? '');
-  for (const [index, guest] of served.slice(0, MAX_ENTRIES).entries()) {
+  const fair = fairOrder(byAgeAndKey, namespaceOf);
+  const served = fair.slice(0, MAX_ENTRIES);
+  const ids = yield* servedOptions(served, optionsOf);
+  for (const [index, guest] of served.entries()) {
     if (index % GUESTS_PER_STEP === 0) yield;
     const { mac, addresses } = guest;
     if (entries.has(mac)) throw new TypeError(`two guests have the MAC address ${mac}`);
     const families = familiesOf(pool, addresses, guest);
     if (families.ipv4 === undefined && families.ipv6 === undefined) continue;
     const own = optionsOf(guest.nadOptions);
-    const set = options.has(own.id) || options.size < MAX_NAD_OPTION_SETS ? own : optionsOf(undefined);
+    const set = ids.has(own.id) ? own : optionsOf(undefined);
     options.set(set.id, set);
     entries.set(mac, { mac, owner: ownerOf(guest.claim), ...families, options: set.id, ...dhcpOf(guest, set) });
     const reported = tableGuestOf(guest);
     for (const address of addresses) byAddress.set(formatAddress(address), reported);
   }
-  return { entries, options, guests: byAddress, leftOut: Math.max(0, served.length - MAX_ENTRIES) };
+  return { entries, options, guests: byAddress, leftOut: fair.length - served.length };
+}
+
+/** Finds the ids of the sets of options that guests get: if there are too many, as many of each namespace. Yields between short steps. */
+function* servedOptions(
+  guests: readonly RunningGuest[],
+  optionsOf: (nadOptions: NadGuestOptions | undefined) => GuestOptionSet,
+): Generator<undefined, ReadonlySet<string>> {
+  const used = new Map<string, { namespace: string; id: string }>();
+  for (const [index, guest] of guests.entries()) {
+    if (index % GUESTS_PER_STEP === 0) yield;
+    const namespace = namespaceOf(guest);
+    const { id } = optionsOf(guest.nadOptions);
+    used.set(`${namespace}/${id}`, { namespace, id });
+  }
+  const fair = fairOrder([...used.values()], ({ namespace }) => namespace);
+  return new Set([...new Set(fair.map(({ id }) => id))].slice(0, MAX_NAD_OPTION_SETS));
+}
+
+function namespaceOf({ claim }: RunningGuest): string {
+  return claim.metadata.namespace ?? '';
 }
 
 export function tableGuestOf({ claim }: Pick<RunningGuest, 'claim'>): TableGuest {
