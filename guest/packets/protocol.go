@@ -15,14 +15,14 @@ import (
 const (
 	protocolVersion = 2
 	maxLine         = 256 << 10
-	maxEntries      = 16384 // of the table
-	maxBatch        = 256   // entries or MAC addresses in one command: `responder` sends fewer if they are long
-	maxOptionSets   = 1024
-	maxQuestions    = 256  // at one time; further ones are dropped
-	maxExpected     = 16   // MAC addresses in one question
-	maxSearchBytes  = 255  // of the search domains in one option
-	maxSetOptions   = 1024 // bytes of other options of a set, with their headers
-	maxEntryOptions = 512  // bytes of the options of one entry, with their headers
+	maxEntries      = 16384 // of the table, and twice as many before the end of a snapshot
+	maxBatch        = 256   // entries, MAC addresses or ids in one command: `responder` sends fewer if they are long
+	maxOptionSets   = 1024  // of a connection: those of two tables, while one replaces the other
+	maxQuestions    = 256   // at one time; further ones are dropped
+	maxExpected     = 16    // MAC addresses in one question
+	maxSearchBytes  = 255   // of the search domains in one option
+	maxSetOptions   = 1024  // bytes of other options of a set, with their headers
+	maxEntryOptions = 512   // bytes of the options of one entry, with their headers
 )
 
 // command is a line from `responder`. Exactly one field is present.
@@ -33,6 +33,8 @@ type command struct {
 	Options *optionSet `json:"options"`
 	Put     []entry    `json:"put"`
 	Remove  []mac      `json:"remove"`
+	// Forget has the ids of sets of options that no later entry uses.
+	Forget []string `json:"forget"`
 	// Snapshot is "begin" or "end". At the end, entries that were not put since the beginning are removed.
 	// A table is not used before its first "end".
 	Snapshot string     `json:"snapshot"`

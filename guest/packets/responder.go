@@ -102,6 +102,10 @@ func (r *responder) obey(now time.Time, session uint64, c *command) error {
 		for _, each := range c.Remove {
 			r.table.remove(each)
 		}
+	case c.Forget != nil:
+		for _, each := range c.Forget {
+			delete(r.options, each)
+		}
 	case c.Snapshot == "begin":
 		r.table.begin()
 		r.isWhole = false

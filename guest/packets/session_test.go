@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -169,6 +170,8 @@ func TestInvalidCommandEndsTheConnection(t *testing.T) {
 		"probe of a group":                `{"probe":{"id":1,"address":"ff02::1","forMs":900}}`,
 		"probe without a time":            `{"probe":{"id":1,"address":"10.1.0.9"}}`,
 		"probe that expects too many":     `{"probe":{"id":1,"address":"10.1.0.9","forMs":900,"expect":["02:00:00:00:00:0a"` + strings.Repeat(`,"02:00:00:00:00:0a"`, maxExpected) + `]}}`,
+		"forgotten options":               `{"forget":["o1"]}` + "\n" + put(`{"mac":"02:00:00:00:00:0a","ipv6":{"address":"fd00::1"},"options":"o1"}`),
+		"too many ids in a line":          `{"forget":["o1"` + strings.Repeat(`,"o1"`, maxBatch) + `]}`,
 		"too many entries in a line":      `{"remove":["02:00:00:00:00:0a"` + strings.Repeat(`,"02:00:00:00:00:0a"`, maxBatch) + `]}`,
 		"line that is too long":           `{"snapshot":"` + strings.Repeat("x", maxLine) + `"}`,
 	}
@@ -181,6 +184,21 @@ func TestInvalidCommandEndsTheConnection(t *testing.T) {
 			session.conn.Write([]byte(line + "\n")) // it fails if the line is not read to its end
 			session.expectEnd()
 		})
+	}
+}
+
+func TestOptionSetsOfTwoTablesAreKept(t *testing.T) {
+	w := newWorld(t)
+	for number := len(w.options); number < maxOptionSets; number++ {
+		w.obeyLines(fmt.Sprintf(`{"options":{"id":"set%d"}}`, number))
+	}
+	more := &command{Options: &optionSet{ID: "more"}}
+	if err := w.obey(w.now, w.session, more); err == nil {
+		t.Fatal("a connection has more sets of options than it may have")
+	}
+	w.obeyLines(`{"forget":["o1"]}`, `{"options":{"id":"more"}}`)
+	if guest := w.table.guest(guestMAC); guest.options.MTU != 1400 {
+		t.Fatalf("a guest has lost its options: %+v", guest)
 	}
 }
 

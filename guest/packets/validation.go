@@ -21,7 +21,7 @@ func parseCommand(line []byte) (*command, error) {
 		return nil, errors.New("more than one value in a line")
 	}
 	present := 0
-	for _, is := range []bool{got.Config != nil, got.Options != nil, got.Put != nil, got.Remove != nil, got.Snapshot != "", got.Fresh != nil, got.Probe != nil} {
+	for _, is := range []bool{got.Config != nil, got.Options != nil, got.Put != nil, got.Remove != nil, got.Forget != nil, got.Snapshot != "", got.Fresh != nil, got.Probe != nil} {
 		if is {
 			present++
 		}
@@ -44,8 +44,8 @@ func (c *command) validate() error {
 		return fmt.Errorf("fresh for %d ms, not 0 to 3600000", c.Fresh.ForMs)
 	case c.Snapshot != "" && c.Snapshot != "begin" && c.Snapshot != "end":
 		return fmt.Errorf("snapshot %q, not begin or end", c.Snapshot)
-	case len(c.Put) > maxBatch || len(c.Remove) > maxBatch:
-		return fmt.Errorf("%d entries in a line, more than %d", len(c.Put)+len(c.Remove), maxBatch)
+	case len(c.Put)+len(c.Remove)+len(c.Forget) > maxBatch:
+		return fmt.Errorf("%d entries in a line, more than %d", len(c.Put)+len(c.Remove)+len(c.Forget), maxBatch)
 	}
 	for _, each := range c.Put {
 		if err := each.validate(); err != nil {

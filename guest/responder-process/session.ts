@@ -7,14 +7,13 @@ import {
   type HelperCommand,
   type HelperConfig,
   type HelperReport,
-  MAX_OPTION_SETS,
   MAX_REPORT_LENGTH,
   PROTOCOL_VERSION,
   readReport,
 } from '../responder-tables/protocol.js';
 import { LineReader } from './line-reader.js';
 import type { ReceivedTable } from './received-table.js';
-import { type CommandLines, changesBetween, newOptionsOf, snapshotOf } from './table-changes.js';
+import { type CommandLines, changesBetween, snapshotOf } from './table-changes.js';
 import { WireProbes } from './wire-probes.js';
 
 interface HelperSessionOptions {
@@ -140,7 +139,6 @@ class Connection {
   #sent: HelperState | undefined;
   /** A state is being sent. */
   #isSending = false;
-  #optionSets = 0;
   /** Until when the helper has been told that its table is fresh. */
   #freshUntil = -Infinity;
   #cancelTimer: () => void = () => undefined;
@@ -206,11 +204,7 @@ class Connection {
   }
 
   #begin(before: HelperState | undefined, { table, freshForMs }: HelperState): CommandLines {
-    const { size } = before === undefined ? table.optionIds : newOptionsOf(before.table, table);
-    this.#optionSets += size;
     if (before === undefined) return snapshotOf(table);
-    if (this.#optionSets > MAX_OPTION_SETS)
-      throw new Error(`the helper has got ${MAX_OPTION_SETS} sets of options over this connection`);
     // meanwhile, the helper has entries of both tables
     this.#tellFreshness(Math.min(freshForMs(), this.#freshUntil - this.#clock.now()));
     return changesBetween(before.table, table);

@@ -27,14 +27,16 @@ function entry(mac: number, address: number, options = 'o1'): TableEntry {
 /** What holdfast-packets does with the messages. */
 class Helper {
   readonly entries = new Map<string, TableEntry>();
-  readonly #known = new Set<string>();
+  /** The ids of its sets of options. */
+  readonly known = new Set<string>();
   #put: Set<string> | undefined;
   /** Two entries had one address at some time. */
   hadDuplicates = false;
 
   take(commands: readonly HelperCommand[]): void {
     for (const command of commands) {
-      if ('options' in command) this.#known.add(command.options.id);
+      if ('options' in command) this.known.add(command.options.id);
+      if ('forget' in command) for (const id of command.forget) this.known.delete(id);
       if ('remove' in command) this.#remove(command.remove);
       if ('snapshot' in command) this.#snapshot(command.snapshot);
       if ('put' in command) this.#putAll(command.put);
@@ -56,7 +58,7 @@ class Helper {
   }
 
   #add(added: TableEntry): void {
-    expect(this.#known.has(added.options), `options ${added.options} are defined before they are used`).to.equal(true);
+    expect(this.known.has(added.options), `options ${added.options} are defined before they are used`).to.equal(true);
     this.entries.set(added.mac, added);
     this.#put?.add(added.mac);
     const addresses = [...this.entries.values()].map(({ ipv4 }) => ipv4?.address);
@@ -81,6 +83,7 @@ describe('the messages that change the table of the helper', () => {
         for (const after of tables) {
           helper.take(await (before === undefined ? snapshot(after) : changes(before, after)));
           expect(helper.entries).to.deep.equal(new Map(after.map((each) => [each.mac, each])));
+          expect(helper.known).to.deep.equal(new Set(after.map(({ options }) => options)));
           before = after;
         }
         expect(helper.hadDuplicates).to.equal(false);
@@ -107,6 +110,6 @@ describe('the messages that change the table of the helper', () => {
 
   it('change an entry in place if its guest keeps its addresses', async () => {
     const commands = await changes([entry(1, 1)], [entry(1, 1, 'o2')]);
-    expect(commands.map((change) => Object.keys(change)[0])).to.deep.equal(['options', 'put']);
+    expect(commands.map((change) => Object.keys(change)[0])).to.deep.equal(['options', 'put', 'forget']);
   });
 });

@@ -21,18 +21,20 @@ export async function* snapshotOf(table: ReceivedTable): CommandLines {
  * one address.
  */
 export async function* changesBetween(before: ReceivedTable, after: ReceivedTable): CommandLines {
-  const isNew = newOptionsOf(before, after);
-  if (isNew.size > 0) {
-    for await (const set of after.optionLines()) if (isNew.has(optionsIdOf(set))) yield `{"options":${set}}`;
+  const added = idsOnlyIn(after, before);
+  if (added.size > 0) {
+    for await (const set of after.optionLines()) if (added.has(optionsIdOf(set))) yield `{"options":${set}}`;
   }
   const seen = { hasPuts: false };
   yield* batched('remove', removalsOf(before, after, seen), (line) => JSON.stringify(macOf(line)));
   if (seen.hasPuts) yield* batched('put', putsOf(before, after), entryTextOf);
+  // so that the helper never has the sets of more than two tables
+  yield* batched('forget', idsOnlyIn(before, after), (id) => JSON.stringify(id));
 }
 
-/** The ids of the sets of options that only the second table has. */
-export function newOptionsOf(before: ReceivedTable, after: ReceivedTable): Set<string> {
-  return new Set([...after.optionIds].filter((id) => !before.optionIds.has(id)));
+/** The ids of the sets of options that only the first table has. */
+function idsOnlyIn({ optionIds }: ReceivedTable, other: ReceivedTable): Set<string> {
+  return new Set([...optionIds].filter((id) => !other.optionIds.has(id)));
 }
 
 /** The lines of guests that are gone, or get other addresses. */
@@ -97,8 +99,8 @@ function isSameGuest(one: TableEntry, other: TableEntry): boolean {
 
 /** One command for as many items as fit. */
 async function* batched(
-  command: 'put' | 'remove',
-  lines: AsyncIterable<string>,
+  command: 'put' | 'remove' | 'forget',
+  lines: AsyncIterable<string> | Iterable<string>,
   itemOf: (line: string) => string,
 ): CommandLines {
   let batch: string[] = [];

@@ -14,7 +14,10 @@ import { shortHash } from '../../api/names.js';
  */
 export const PROTOCOL_VERSION = 2;
 
-/** The helper's limits: entries in one message, sets of options in one connection, probes at one time, and MAC addresses that one of them expects. */
+/**
+ * The helper's limits: entries in one message, sets of options (of two tables, while one replaces the other), probes at one time, and MAC addresses
+ * that one of them expects.
+ */
 export const MAX_BATCH = 256;
 export const MAX_OPTION_SETS = 1024;
 export const MAX_PROBES = 256;
@@ -85,6 +88,8 @@ export type HelperCommand =
   | { readonly options: GuestOptionSet }
   | { readonly put: readonly TableEntry[] }
   | { readonly remove: readonly string[] }
+  /** The ids of sets of options that no later entry uses. */
+  | { readonly forget: readonly string[] }
   /** Entries that are not put between `begin` and `end` are removed. The helper answers no guest before the first `end`. */
   | { readonly snapshot: 'begin' | 'end' }
   /** How long the table may be used as if it were current. */
