@@ -44,7 +44,8 @@ class ResponderProcess implements Component {
   #table: ReceivedTable | undefined;
   /** Why the newest table is not used. */
   #problem: string | undefined;
-  /** Set while a table is read. */
+  #isReading = false;
+  /** Ends when no table is read. */
   #reading: Promise<void> | undefined;
 
   constructor(shared: ProcessContext, config: ResponderConfig) {
@@ -100,9 +101,9 @@ class ResponderProcess implements Component {
   }
 
   #changed(): void {
-    this.#reading ??= this.#readTables().finally(() => {
-      this.#reading = undefined;
-    });
+    if (this.#isReading) return;
+    this.#isReading = true;
+    this.#reading = this.#readTables();
   }
 
   /** Reads until the newest table is used. */
@@ -111,7 +112,11 @@ class ResponderProcess implements Component {
       const object = this.#object();
       const version = object?.metadata.resourceVersion ?? '';
       // without an object, nothing is known that could replace the last table, which gets older
-      if (object === undefined || version === last || this.#stopping.signal.aborted) return;
+      if (object === undefined || version === last || this.#stopping.signal.aborted) {
+        // in the turn of the comparison, so that a later change is read
+        this.#isReading = false;
+        return;
+      }
       last = version;
       try {
         await this.#use(object);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { systemClock } from '../../kube/clock.js';
 import { silentLogger } from '../../kube/log.js';
+import { afterMicrotasks } from '../../test/after-microtasks.js';
 import {
   type HelperConfig,
   type HelperReport,
@@ -223,6 +224,22 @@ describe('the session with holdfast-packets', () => {
     expect(helper.mostOptionSets).to.be.at.most(MAX_OPTION_SETS);
     expect(helper.connections).to.equal(1);
   });
+
+  for (const turns of [1, 2, 3, 4]) {
+    it(`sends a table that comes ${turns} microtasks after the one before was sent`, async () => {
+      await helper.start(socket);
+      session.start();
+      let isSent = false;
+      const freshForMs = () => {
+        if (!isSent) void afterMicrotasks(turns, () => session.set(stateOf(OTHER)));
+        isSent = true;
+        return 1234;
+      };
+      session.set({ ...stateOf(ONE), freshForMs });
+      await until(() => helper.received.length === 7);
+      expect(JSON.stringify(helper.received[6])).to.include('10.1.0.6');
+    });
+  }
 });
 
 function tableWithAllSets(prefix: string): Promise<ReceivedTable> {

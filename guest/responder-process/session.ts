@@ -137,7 +137,7 @@ class Connection {
   #wanted: HelperState | undefined;
   /** Undefined: the helper has no whole table. */
   #sent: HelperState | undefined;
-  /** A state is being sent. */
+  /** A state is being sent, or the connection has ended. */
   #isSending = false;
   /** Until when the helper has been told that its table is fresh. */
   #freshUntil = -Infinity;
@@ -173,9 +173,7 @@ class Connection {
     this.#wanted = wanted;
     if (this.#isSending) return;
     this.#isSending = true;
-    this.#sendWanted()
-      .catch((error: unknown) => void this.#socket.destroy(error as Error))
-      .finally(() => (this.#isSending = false));
+    this.#sendWanted().catch((error: unknown) => void this.#socket.destroy(error as Error));
   }
 
   /** Does nothing while the helper has another table than the wanted one. */
@@ -201,6 +199,8 @@ class Connection {
       this.#sent = wanted;
       this.refresh();
     }
+    // in the turn of the last comparison, so that a later state is sent
+    this.#isSending = false;
   }
 
   #begin(before: HelperState | undefined, { table, freshForMs }: HelperState): CommandLines {

@@ -11,6 +11,7 @@ import { Cache } from '../../kube/cache.js';
 import { type Clock, systemClock } from '../../kube/clock.js';
 import type { ObjectChange } from '../../kube/informer.js';
 import { silentLogger } from '../../kube/log.js';
+import { afterMicrotasks } from '../../test/after-microtasks.js';
 import { leaseOf } from '../../test/lease-objects.js';
 import { AuditLog, recordOfState, recordOfTransition } from './audit-log.js';
 import { type AuditSink, FileSink } from './audit-sink.js';
@@ -71,6 +72,20 @@ describe('The audit log', () => {
     expect(log.errors[0]).to.include(`'${file}'`);
     expect(await readFile(join(file, 'audit.log'), 'utf8')).to.match(/"type":"gap"[^]*"type":"listed"/);
   });
+
+  for (const turns of [1, 2, 3, 4, 5, 6, 7, 8]) {
+    it(`writes a line that is added ${turns} microtasks after the last write began`, async () => {
+      let text = '';
+      const write = (lines: string) => {
+        text += lines;
+        if (lines.includes('listed')) void afterMicrotasks(turns, () => log.allocate(2));
+        return Promise.resolve();
+      };
+      const log = new LogUnderTest({ batchBytes: 1_000, write, close: () => Promise.resolve() });
+      await log.until(() => text.includes('allocated'));
+      await log.audit.stop();
+    });
+  }
 
   it('waits for a slow reader of standard output without losing or mixing a byte', async () => {
     const path = join(folder, 'pipe');

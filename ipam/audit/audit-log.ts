@@ -121,7 +121,7 @@ export class AuditLog {
       this.#lost = { from, lines: lines + 1 };
       metrics.lost(1);
     }
-    this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined));
+    this.#writing ??= this.#writeAll();
   }
 
   #addGap(gap: Omit<AuditGapRecord, 'time' | 'type'>): void {
@@ -134,7 +134,7 @@ export class AuditLog {
 
   #restate(): void {
     this.#unstated = [...this.#options.leases.cache.keys()];
-    this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined));
+    this.#writing ??= this.#writeAll();
   }
 
   async #writeAll(): Promise<void> {
@@ -142,9 +142,11 @@ export class AuditLog {
     await Promise.resolve();
     const { signal } = this.#stopping;
     while (!signal.aborted) {
-      if (this.#lines.length === 0 && !this.#refill()) return;
+      if (this.#lines.length === 0 && !this.#refill()) break;
       await this.#writeBatch(signal);
     }
+    // in the turn of the last check, so that later lines are written
+    this.#writing = undefined;
   }
 
   /** Adds what has to be written besides changes. @returns false if there is nothing */
