@@ -103,6 +103,34 @@ describe('LeakCandidates', () => {
     expect(world.observe(AFTER_MS)).to.deep.equal([]);
   });
 
+  it('keeps a lease that was not looked up in between, and returns it when it looks leaked again', () => {
+    const world = new World();
+    world.put('a', 'orphan');
+    world.observe();
+    world.put('a', 'unknown');
+    expect(world.observe(AFTER_MS)).to.deep.equal([]);
+    world.put('a', 'orphan');
+    expect(world.observe()).to.deep.equal(['a']);
+  });
+
+  it('leaves out a lease that was written to while it was not looked up', () => {
+    const world = new World();
+    world.put('a', 'orphan');
+    world.observe();
+    world.put('a', 'unknown', 2);
+    world.observe();
+    world.put('a', 'orphan', 2);
+    expect(world.observe(AFTER_MS)).to.deep.equal([]);
+  });
+
+  it('never returns a lease that was never looked up', () => {
+    const world = new World();
+    world.put('a', 'unknown');
+    world.observe();
+    expect(world.observe(AFTER_MS)).to.deep.equal([]);
+    expect(world.candidates.known.size).to.equal(0);
+  });
+
   it('returns at most the limit, oldest first', () => {
     const world = new World(2);
     for (const name of ['c', 'b', 'a']) {

@@ -34,15 +34,17 @@ export interface OwnerLookup {
   reportedAddressesOf(claim: IPAMClaim): readonly (readonly string[])[];
 }
 
-/** Returns undefined if the lease does not look leaked. Only held ones can leak: released ones expire, and reservations belong to an administrator. */
-export function leakKindOf(lease: LeaseRecord, owners: OwnerLookup): LeakKind | undefined {
+/**
+ * Returns undefined if the lease does not look leaked, `unknown` if nothing is known of its owner. Only held ones can leak: released ones expire, and reservations
+ * belong to an administrator.
+ */
+export function leakKindOf(lease: LeaseRecord, owners: OwnerLookup): LeakKind | 'unknown' | undefined {
   const { owner } = lease;
   if (owner === undefined || stateOf(lease) !== 'held') return undefined;
   const key = joinKey(owner.namespace, owner.name);
   switch (owner.kind) {
     case 'Pod':
-      if (isMissing(owner.uid, owners.pod(key, lease.node))) return 'orphan';
-      return owners.hasPool(lease.pool) ? undefined : 'no-pool';
+      return leakOfPod(owner.uid, owners.pod(key, lease.node), owners.hasPool(lease.pool));
     case 'IPAMClaim': {
       const claim = owners.claim(key);
       if (claim?.metadata.uid !== owner.uid) return 'orphan';
@@ -54,8 +56,15 @@ export function leakKindOf(lease: LeaseRecord, owners: OwnerLookup): LeakKind | 
   }
 }
 
-function isMissing(uid: string, pod: PodIdentity | undefined | 'unknown'): boolean {
-  return pod !== 'unknown' && ![pod?.metadata.uid, pod?.staticUid].includes(uid);
+/** An unknown pod comes first, also if the pool does not exist: otherwise the lease would change between two kinds of leak, and never be due. */
+function leakOfPod(
+  uid: string,
+  pod: PodIdentity | undefined | 'unknown',
+  hasPool: boolean,
+): LeakKind | 'unknown' | undefined {
+  if (pod === 'unknown') return 'unknown';
+  if (![pod?.metadata.uid, pod?.staticUid].includes(uid)) return 'orphan';
+  return hasPool ? undefined : 'no-pool';
 }
 
 function looksSurplus(lease: LeaseRecord, claim: IPAMClaim, owners: OwnerLookup): boolean {

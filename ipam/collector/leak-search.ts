@@ -111,7 +111,7 @@ export class LeakSearch {
     this.#candidates.known.clear();
   }
 
-  /** The nodes of pods that were missing in the last round. */
+  /** The nodes of pods that were missing when their node was last listed. */
   #suspectedNodes(): ReadonlySet<string> {
     const orphans = [...this.#candidates.known.values()].filter(({ leak }) => leak === 'orphan');
     return new Set(orphans.flatMap(({ lease }) => lease.node ?? []));

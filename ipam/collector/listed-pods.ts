@@ -18,16 +18,25 @@ export interface ListedPodsDeps {
 export const MAX_NODES_PER_ROUND = 250;
 /** The rest is for nodes whose turn it is, whatever tenants do to make others urgent. */
 const MAX_URGENT_NODES = 200;
+/** A gone node is listed again when the time that it has been gone has grown by this factor: a tenant can keep its pods by finalizers for ever. */
+const GONE_TIME_GROWTH = 1.25;
 const MAX_PARALLEL = 8;
+
+interface NodeTimes {
+  /** When the pods of the node were last asked for, in ms of the clock. */
+  askedAt: number;
+  /** When the node was first seen not to exist; undefined if it exists. */
+  readonly goneSince: number | undefined;
+}
 
 /**
  * The pods of the nodes whose leases are compared in this round. ipam watches no ordinary pods: agents search the leases of their node. It lists the pods of the
- * nodes that have no agent any more, because they are gone, in each round, and those of the others in turns: an agent may be missing, or may not know a lease.
+ * nodes that have no agent any more, because they are gone, soon, and those of the others in turns: an agent may be missing, or may not know a lease.
  */
 export class ListedPods {
   readonly #deps: ListedPodsDeps;
-  /** When the pods of a node were last asked for, in ms of the clock. */
-  readonly #askedAt = new Map<string, number>();
+  /** The nodes with leases of pods. */
+  #times: ReadonlyMap<string, NodeTimes> = new Map();
   /** By node: its pods in this round, by `namespace/name`. */
   #pods = new Map<string, ReadonlyMap<string, PodIdentity>>();
 
@@ -48,28 +57,38 @@ export class ListedPods {
   /**
    * Lists the pods of some nodes. A node whose list fails is unknown in this round.
    * @param leases were known before, because a pod exists before its lease does
-   * @param suspects nodes with leases that looked leaked in the last round
+   * @param suspects nodes with leases that looked leaked in the last list of their pods
    */
   async round(leases: readonly LeaseRecord[], suspects: ReadonlySet<string>, signal?: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
     const listed = new Map<string, ReadonlyMap<string, PodIdentity>>();
     this.#pods = listed;
-    const nodes = this.#choose(leases, suspects);
-    const list = async (node: string) => {
-      this.#askedAt.set(node, clock.now());
+    const now = clock.now();
+    this.#times = this.#timesOf(leases, now);
+    const list = async ([node, times]: [string, NodeTimes]) => {
+      times.askedAt = clock.now();
       const pods = await this.#list(node, signal).catch(() => undefined);
       if (pods !== undefined) listed.set(node, pods);
     };
-    await forEachParallel(nodes, MAX_PARALLEL, list, signal);
+    await forEachParallel(this.#choose(suspects, now), MAX_PARALLEL, list, signal);
   }
 
-  /** Chooses nodes with leases of pods: those that need it in each round, then those that were not listed for longest. */
-  #choose(leases: readonly LeaseRecord[], suspects: ReadonlySet<string>): readonly string[] {
-    const found = new Set<string>();
-    for (const { owner, node } of leases) if (owner?.kind === 'Pod' && node !== undefined) found.add(node);
-    for (const node of this.#askedAt.keys()) if (!found.has(node)) this.#askedAt.delete(node);
-    const inTurn = [...found].sort((a, b) => (this.#askedAt.get(a) ?? 0) - (this.#askedAt.get(b) ?? 0));
-    const urgent = inTurn.filter((node) => suspects.has(node) || this.#isGone(node)).slice(0, MAX_URGENT_NODES);
+  #timesOf(leases: readonly LeaseRecord[], now: number): ReadonlyMap<string, NodeTimes> {
+    const found = new Map<string, NodeTimes>();
+    for (const { owner, node } of leases) {
+      if (owner?.kind !== 'Pod' || node === undefined || found.has(node)) continue;
+      const { askedAt = 0, goneSince = now } = this.#times.get(node) ?? {};
+      found.set(node, { askedAt, goneSince: this.#isGone(node) ? goneSince : undefined });
+    }
+    return found;
+  }
+
+  /** Chooses the urgent nodes, then the others; of both those first that were not listed for longest, so that none waits for ever. */
+  #choose(suspects: ReadonlySet<string>, now: number): readonly [string, NodeTimes][] {
+    const inTurn = [...this.#times].sort(([, a], [, b]) => a.askedAt - b.askedAt);
+    const isDue = ({ askedAt, goneSince }: NodeTimes) =>
+      goneSince !== undefined && now - goneSince >= (askedAt - goneSince) * GONE_TIME_GROWTH;
+    const urgent = inTurn.filter(([node, times]) => suspects.has(node) || isDue(times)).slice(0, MAX_URGENT_NODES);
     return [...new Set([...urgent, ...inTurn])].slice(0, MAX_NODES_PER_ROUND);
   }
 
