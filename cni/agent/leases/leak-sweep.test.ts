@@ -93,6 +93,17 @@ describe('leaked leases', () => {
     expect(scene.held).to.deep.equal([]);
   });
 
+  it('are released even if more leases than a round checks are of pods that cannot be read', async () => {
+    const scene = new LeaseAgentWorld(POOL);
+    for (let n = 0; n < 101; n++) await scene.add({ pod: n < 100 ? `unreadable${n}` : 'web' });
+    scene.cluster.deletePods();
+    scene.follow();
+    const overloaded = { error: new TransportError('deadline', 'no answer in time'), applied: false };
+    scene.agent.api.before = ({ path }) => (path.includes('/pods/unreadable') ? overloaded : undefined);
+    await looks(scene);
+    expect(scene.held).to.have.length(100);
+  });
+
   it('are kept if they have moved to a new sandbox meanwhile', async () => {
     const scene = await sceneWithPod();
     scene.agent.pods.known.clear();

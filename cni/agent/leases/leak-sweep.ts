@@ -47,7 +47,7 @@ export class LeakSweep {
     this.#candidates = new LeakCandidates({ leakOf, afterMs: deps.collectAfterMs, maxChecks: MAX_RELEASES_A_ROUND });
   }
 
-  /** Runs one round. Failures are logged and retried in the next round. */
+  /** Runs one round. Failures are logged, and the lease is a candidate again later. */
   async round(signal: AbortSignal): Promise<void> {
     const { own, pods, clock } = this.#deps;
     if (!own.hasSynced || !pods.hasSynced) {
@@ -60,6 +60,8 @@ export class LeakSweep {
     await this.#resolveUncertain(now, signal);
     for (const { lease } of runAtOnce(this.#candidates.observe(own.all(), now))) {
       if (signal.aborted) return;
+      // those that cannot be checked do not come first again
+      this.#candidates.known.delete(lease.metadata.uid);
       await this.#releaseIfLeaked(lease, signal);
     }
   }
