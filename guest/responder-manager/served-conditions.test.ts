@@ -109,6 +109,34 @@ describe('the condition GuestServed', () => {
     expect(condition?.message).to.include('fd00::5, because it is not leased').and.not.to.include('10.0.0.5');
   });
 
+  it('names one also if a tenant has more refused claims than are read in one pass', async () => {
+    const claims = new Cache<IPAMClaim>({ ...CLAIM_INDEXES, ...NETWORK_INDEXES });
+    const vmis = new Cache<VirtualMachineInstance>();
+    const addGuest = (namespace: string, name: string, index: number) => {
+      const mac = `02:00:00:00:${[index >> 8, index & 255].map((byte) => byte.toString(16).padStart(2, '0')).join(':')}`;
+      const status = { ips: [`10.0.${index >> 8}.${index & 255}/16`], conditions: [{ ...LOST, ...at }] };
+      const made = claim({ name: `${name}.data`, network: 'blue', nad: NAD, owner: vmReference(`${name}-uid`, name) });
+      Object.assign(made.metadata, { namespace });
+      Object.assign(made.metadata.annotations ?? {}, { [CLAIM_GUEST_MAC]: mac });
+      claims.set({ ...made, status });
+      const running = vmi({ data: NAD }, { name, vm: `${name}-uid` });
+      const interfaces = [{ name: 'data', infoSource: 'domain', mac }];
+      vmis.set({ ...running, metadata: { ...running.metadata, namespace }, status: { phase: 'Running', interfaces } });
+    };
+    for (let n = 0; n < 300; n++) addGuest('apps', `other${n}`, n);
+    addGuest('vms', 'vm1', 300);
+    const networks = cacheOf([nad(NAD, { name: 'blue', type: 'bridge' })]);
+    const directory = new PoolDirectory({ pools: cacheOf([adminPool('blue', { guest: dhcp })]), networks });
+    const watched = { claims: { cache: claims }, vmis: { cache: vmis }, networks: { cache: networks } };
+    const patched: string[] = [];
+    const patch = (_resource: unknown, { name }: { name: string }) => Promise.resolve(patched.push(name));
+    const client = { patch, find: () => Promise.resolve(undefined) } as never;
+    const views = { watched, directory } as unknown as GuestViews;
+    const conditions = new ServedConditions({ views, client, clock: new ManualClock(0), sets: setsOf([SET]) });
+    await conditions.createSync()('blue', new AbortController().signal);
+    expect(patched).to.have.length(256).and.to.include('vm1.data');
+  });
+
   it('is not written if a claim that is refused another address has the leases of those that it shows', async () => {
     const refused = { ...STATUS, conditions: [{ ...LOST, ...at }] };
     expect(await written(refused, dhcp, { mac: MAC, leases: [leaseOf('10.0.0.5')] })).to.deep.equal([]);

@@ -31,6 +31,7 @@ import {
   findGuests,
   networksOnWire,
 } from '../running-guests.js';
+import { fairOrder } from '../fair-order.js';
 import { BY_RESPONDER_SET, type GuestViews, type Reconciler } from '../views.js';
 import { responderSetName } from '../../api/responders.js';
 
@@ -183,7 +184,7 @@ interface UnleasedGuest {
   readonly message: string;
 }
 
-/** Guests whose leases are read in one pass. More claims lose their leases only if somebody deletes all of them. */
+/** Guests whose leases are read in one pass, as many of each namespace. More claims lose their leases only if somebody deletes all of them. */
 const MAX_GUESTS = 256;
 const CONCURRENT_READS = 8;
 
@@ -199,7 +200,8 @@ async function findUnleasedGuests(
   const refused = guests.filter(({ claim }) => conditionOf(claim, IPS_ALLOCATED)?.status === 'False');
   const found: UnleasedGuest[] = [];
   const failures: unknown[] = [];
-  await forEachParallel(refused.slice(0, MAX_GUESTS), CONCURRENT_READS, async (guest) => {
+  const read = fairOrder(refused, ({ claim }) => claim.metadata.namespace ?? '').slice(0, MAX_GUESTS);
+  await forEachParallel(read, CONCURRENT_READS, async (guest) => {
     try {
       const lacked = await lackedAddresses(guest, client, signal);
       if (lacked.length > 0) found.push({ claim: guest.claim, reason: 'AddressNotLeased', message: messageOf(lacked) });

@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { shortHash } from '../../api/names.js';
 import type { ConfigMap } from '../../kube/resources.js';
-import { fairOrder } from './fair-order.js';
+import { fairOrder } from '../fair-order.js';
 import type { HelperConfig } from './protocol.js';
 import type { GuestTable, RequestedProbe, TablePool } from './guest-table.js';
 import { TABLE_FORMAT, type TableHeader, entryAddresses, entryLine, optionsLine } from './table-text.js';

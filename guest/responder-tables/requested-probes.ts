@@ -4,7 +4,7 @@ import { type IPAMClaim, claimGuestMacOf, claimMacOf } from '../../api/ipam-clai
 import { joinKey } from '../../api/meta.js';
 import type { Lister } from '../../kube/cache.js';
 import { BY_PROBED_POOL } from '../watch-specs.js';
-import { fairOrder } from './fair-order.js';
+import { fairOrder } from '../fair-order.js';
 import type { RequestedProbe } from './guest-table.js';
 
 /** More than responders can probe in the two seconds for which ipam waits. */

@@ -12,7 +12,7 @@ import type { Lister } from '../../kube/cache.js';
 import type { VmDhcp } from '../dhcp-options.js';
 import { leasedAddresses } from '../leased-addresses.js';
 import { type GuestCaches, findGuests } from '../running-guests.js';
-import { fairOrder } from './fair-order.js';
+import { fairOrder } from '../fair-order.js';
 import type { GuestTable, TableGuest } from './guest-table.js';
 import { type GuestOptionSet, MAX_OPTION_SETS, type TableEntry } from './protocol.js';
 
