@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { Manifest } from '../bed/control-plane/objects.js';
 import { readInstallation } from '../bed/holdfast/manifests.js';
+import { NAMESPACES_FOLDER } from '../cni/agent/sandboxes.js';
 import { readCommandLine } from '../process/command-line.js';
 import type { Probe } from './testing/installation.js';
 
@@ -9,7 +10,7 @@ const HOST_DIRECTORY = {
   name: 'HOLDFAST_CNI_BIN_HOST_DIR',
   valueFrom: { fieldRef: { fieldPath: "metadata.annotations['ipam.holdfast.dev/cni-bin-dir']" } },
 };
-const HOST_FOLDERS = ['/run/holdfast', '/opt/cni/bin'];
+const HOST_FOLDERS = ['/run/holdfast', '/opt/cni/bin', NAMESPACES_FOLDER];
 
 interface Container {
   name: string;
@@ -77,13 +78,14 @@ describe('the manifests of the agent', () => {
     expect(request?.config).to.include({ nodeName: 'node-1', runDir: '/run/holdfast' });
   });
 
-  it('mount the folders that its flags name, and no others of the node', () => {
+  it('mount the folders that its flags name, that of network namespaces read-only, and no others of the node', () => {
     const [{ args, volumeMounts }] = pod.containers;
     expect(pod.volumes.map(({ hostPath }) => hostPath.path)).to.deep.equal(HOST_FOLDERS);
     const request = readCommandLine(args, { NODE_NAME: 'node-1' });
     if (request?.process !== 'agent') throw new Error('it is no agent');
     const folders = volumeMounts.map(({ mountPath }) => mountPath);
-    expect(folders).to.deep.equal([request.config.runDir, request.config.cniBinDir]);
+    expect(folders).to.deep.equal([request.config.runDir, request.config.cniBinDir, NAMESPACES_FOLDER]);
+    expect(volumeMounts.map(({ readOnly = false }) => readOnly)).to.deep.equal([false, true, true]);
     expect(volumeMounts.map(({ name }) => name)).to.deep.equal(pod.volumes.map(({ name }) => name));
   });
 

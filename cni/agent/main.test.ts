@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, readdir, readlink, rm, writeFile } from 'node:fs/promises';
 import { createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -145,10 +145,11 @@ describe('the agent process', () => {
     expect(ips[0]!.address).to.match(/^10\.0\.0\.\d+\/24$/);
     const [lease] = leases.values();
     expect(lease!.spec).to.include({ node: 'node-1', containerID: 'c1', interface: 'net1' });
+    expect(await readlink(join(folder, 'run', 'sandboxes', 'c1'))).to.equal('/var/run/netns/p1');
     expect(await ask(pluginRequest('DEL'))).to.deep.equal({ exit: 0, output: '' });
     expect([...leases.values()].map(({ spec }) => spec.releasedAt)).not.to.include(undefined);
     await part.stop();
-    expect(await readdir(join(folder, 'run'))).to.deep.equal([]);
+    expect(await readdir(join(folder, 'run'))).to.deep.equal(['sandboxes']);
     expect(part.ready?.()).to.include('not listening');
   });
 

@@ -18,6 +18,7 @@ import { PortGuard } from './guard/port-guard.js';
 import { AttachmentResolver } from './attachment.js';
 import { NodePods } from './node-pods.js';
 import { ADMIN_POOL_WATCH, PoolLookup } from './pool-lookup.js';
+import { Sandboxes } from './sandboxes.js';
 import { SocketServer } from './server.js';
 import { type Readiness, Verbs } from './verbs.js';
 
@@ -25,6 +26,7 @@ const NAME = 'agent';
 /** Names inside `--run-dir`. The plugin uses the same ones. */
 const SOCKET_NAME = 'agent.sock';
 const PENDING_DELETES_FOLDER = 'deletions';
+const SANDBOXES_FOLDER = 'sandboxes';
 /** As often as the counters are written. */
 const GUARD_PAUSE_MS = 10_000;
 
@@ -62,7 +64,8 @@ class Agent implements Component {
     const { maxStalenessMs } = config;
     this.#lookup = new PoolLookup({ ...context, adminPools: informers.get(ADMIN_POOL_WATCH), maxStalenessMs });
     this.#pods = new NodePods({ ...context, nodeName });
-    const parts = { ...context, config, nodeName, pods: this.#pods, lookup: this.#lookup };
+    const sandboxes = new Sandboxes({ folder: join(config.runDir, SANDBOXES_FOLDER), log });
+    const parts = { ...context, config, nodeName, pods: this.#pods, lookup: this.#lookup, sandboxes };
     this.#kubevirt = watchKubeVirt(informers, config.policiesNamespace);
     const gate = createPersistentIPsGate(config, informers);
     this.#claims = new ClaimedAddresses({ ...parts, gate, kubevirt: this.#kubevirt });
@@ -70,7 +73,7 @@ class Agent implements Component {
     const notes = new PendingDeletes({ folder: join(config.runDir, PENDING_DELETES_FOLDER), clock, log });
     const agentMetrics = createAgentMetrics(metrics);
     const dispatcher = new Dispatcher({
-      verbs: this.#createVerbs(notes),
+      verbs: this.#createVerbs(notes, sandboxes),
       pendingDeletes: notes,
       onPendingDelete: () => this.#replay.wake(),
       workers: config.requestWorkers,
@@ -131,7 +134,7 @@ class Agent implements Component {
     return new PeriodicTask({ clock, pauseMs: GUARD_PAUSE_MS, run: (signal) => watch.round(signal) });
   }
 
-  #createVerbs(notes: PendingDeletes): Verbs {
+  #createVerbs(notes: PendingDeletes, sandboxes: Sandboxes): Verbs {
     const readiness: Readiness = { missing: () => this.#missing(), synced: () => this.#context.informers.synced() };
     const { client, clock } = this.#context;
     const { multusNamespace, nodeName } = this.#config;
@@ -143,6 +146,7 @@ class Agent implements Component {
       leases: this.#leases,
       lookup,
       pendingDeletes: notes,
+      sandboxes,
       guard: new PortGuard({ client, lookup, nodeName }),
       readiness,
     });

@@ -53,6 +53,8 @@ export interface PodLeaseMetrics {
   held(count: number): void;
   /** Counts a released lease of a deleted pod. */
   swept(): void;
+  /** Sets the number of leases of deleted pods whose sandboxes exist. */
+  kept(count: number): void;
 }
 
 /** Creates the metrics. Call it once in a process, because metric names are unique. */
@@ -71,12 +73,17 @@ export function createPodLeaseMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'
     'agent_leases_swept_total',
     'Leases released because their pod was deleted without a DEL.',
   );
+  const kept = metrics.gauge(
+    'agent_leases_kept',
+    'Leases of deleted pods that are kept, because the network namespaces of their sandboxes exist.',
+  );
   return {
     allocated: (count) => attempts.observe(count),
     picked: (source) => picks.inc({ source }),
     wrote: (write, outcome) => writes.inc({ write, outcome }),
     held: (count) => held.set(count),
     swept: () => swept.inc(),
+    kept: (count) => kept.set(count),
   };
 }
 

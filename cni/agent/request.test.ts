@@ -54,6 +54,7 @@ describe('reading a CNI request', () => {
       containerId: 'c1',
       interfaceName: 'net1',
       pod: { namespace: 'vms', name: 'p1', uid: 'p1-uid' },
+      netns: '/run/netns/p1',
       requested: [],
       mac: undefined,
       fingerprint: pluginFingerprint(NETWORK_CONFIG),

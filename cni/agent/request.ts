@@ -38,6 +38,8 @@ export interface InterfaceRef {
 export interface AddRequest extends InterfaceRef, AddConfig {
   readonly command: 'ADD';
   readonly pod: PodRef;
+  /** The path of the sandbox's network namespace, as the runtime sees it. */
+  readonly netns: string;
   /** The plugin applies the rules of a guard. One that an earlier version of Holdfast installed ignores them. */
   readonly appliesGuards: boolean;
 }
@@ -112,12 +114,12 @@ export function readCniRequest(ask: PluginRequest): CniRequest {
 }
 
 function readAdd(
-  { containerId, interfaceName, args }: CniEnvironment,
+  { containerId, interfaceName, netns, args }: CniEnvironment,
   { config, guard = 0 }: PluginRequest,
 ): AddRequest {
   const pod = readPod(args);
   const appliesGuards = guard >= 1;
-  return { command: 'ADD', containerId, interfaceName, pod, appliesGuards, ...readAddConfig(config, args) };
+  return { command: 'ADD', containerId, interfaceName, pod, netns, appliesGuards, ...readAddConfig(config, args) };
 }
 
 function readCheck({ containerId, interfaceName, args }: CniEnvironment, text: string): CheckRequest {
@@ -195,6 +197,7 @@ interface CniEnvironment {
   /** Empty if the command needs none. */
   readonly containerId: string;
   readonly interfaceName: string;
+  readonly netns: string;
   /** The pairs of CNI_ARGS that Holdfast uses. Keys without a value are left out. */
   readonly args: ReadonlyMap<ArgsKey, string>;
 }
@@ -228,7 +231,8 @@ function readEnvironment(env: Readonly<Record<string, string>>): CniEnvironment 
   const problems = REQUIRED[command].flatMap((variable) => problemOf(variable, env[variable]) ?? []);
   if (problem !== undefined) problems.push(problem);
   if (problems.length > 0) throw new CniError(CniCode.InvalidEnvironment, problems.join('; '));
-  return { command, containerId: env.CNI_CONTAINERID ?? '', interfaceName: env.CNI_IFNAME ?? '', args };
+  const { CNI_CONTAINERID: containerId = '', CNI_IFNAME: interfaceName = '', CNI_NETNS: netns = '' } = env;
+  return { command, containerId, interfaceName, netns, args };
 }
 
 function problemOf(variable: Variable, value = ''): string | undefined {

@@ -28,6 +28,11 @@ describe('the CNI verbs', () => {
       expect(world.steps).to.deep.equal(['grant own']);
     });
 
+    it('records the sandbox before it leases an address', async () => {
+      await world.perform('ADD');
+      expect(world.recorded).to.deep.equal(['c1 /run/netns/p1 after 0 steps']);
+    });
+
     it('chooses the pool again if it has changed', async () => {
       const confirmed: string[] = [];
       world.confirm = () => {

@@ -13,6 +13,7 @@ import { CniCode, CniError } from './cni-error.js';
 import { SUPPORTED_VERSIONS } from './stdin-config.js';
 import type { PodLeases } from './leases/pod-leases.js';
 import type { PendingDeletes } from './pending-deletes.js';
+import type { Sandboxes } from './sandboxes.js';
 import type { NodePods } from './node-pods.js';
 import type { PoolLookup } from './pool-lookup.js';
 import type { AddRequest, CheckRequest, GcRequest, InterfaceRef, CniRequest } from './request.js';
@@ -34,6 +35,7 @@ export interface VerbsDeps {
   readonly leases: Pick<PodLeases, 'grant' | 'release' | 'held' | 'collect'>;
   readonly lookup: Pick<PoolLookup, 'resolve' | 'confirm' | 'adminPools' | 'writtenPool'>;
   readonly pendingDeletes: Pick<PendingDeletes, 'has' | 'remove'>;
+  readonly sandboxes: Pick<Sandboxes, 'add'>;
   readonly guard: Pick<PortGuard, 'rulesFor'>;
   readonly readiness: Readiness;
 }
@@ -89,6 +91,8 @@ export class Verbs {
     if (await this.#deps.pendingDeletes.has(request)) await this.delete(request, call);
     const attachment = await this.#deps.resolver.resolve(request, call);
     const { version, extras, prevResult } = request;
+    // before it has a lease, because afterwards only this proves that the sandbox exists
+    if (prevResult === undefined) await this.#deps.sandboxes.add(request);
     const grant =
       prevResult === undefined ? await this.#grant(attachment, call) : await this.#guestGrant(attachment, call);
     const guard = await this.#deps.guard.rulesFor(attachment, { grant, vlans: request.vlans }, call);

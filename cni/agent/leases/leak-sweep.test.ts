@@ -69,6 +69,58 @@ describe('leaked leases', () => {
     expect(scene.held).to.deep.equal([]);
   });
 
+  describe('of a pod that was deleted by force', () => {
+    const KEPT = 'holdfast_agent_leases_kept';
+    let scene: LeaseAgentWorld;
+
+    /** While the kubelet is down or has no connection, the containers run. */
+    beforeEach(async () => {
+      scene = await sceneWithPod();
+      scene.sandboxes.add('web-c1');
+      scene.cluster.deletePods();
+      scene.agent.seePods();
+    });
+
+    it('are kept while its sandbox exists, without a request, and then released', async () => {
+      await looks(scene);
+      expect(scene.held).to.have.length(1);
+      expect(await scene.agent.metric(KEPT)).to.equal(1);
+      expect(scene.requests()).to.deep.equal([]);
+      scene.sandboxes.clear();
+      await scene.pass(COLLECT_AFTER_MS / 2);
+      expect(scene.held).to.have.length(1);
+      await looks(scene);
+      expect(scene.held).to.deep.equal([]);
+      expect(await scene.agent.metric(KEPT)).to.equal(0);
+    });
+
+    it('are kept by the next process of the agent', async () => {
+      scene.start().catchUp();
+      await looks(scene);
+      expect(scene.held).to.have.length(1);
+    });
+
+    it('are kept if it has ended according to its status, which users may write', async () => {
+      scene.cluster.setPod(podOf('web', { status: { phase: 'Failed' } }));
+      scene.agent.seePods();
+      await looks(scene);
+      expect(scene.held).to.have.length(1);
+    });
+
+    it('are kept only for the sandbox that exists', async () => {
+      const [kept] = scene.held;
+      await scene.add({ pod: 'other' });
+      await looks(scene);
+      expect(scene.held).to.deep.equal([kept]);
+    });
+
+    it('are released if only an earlier sandbox of the pod exists', async () => {
+      await scene.add({ container: 'web-c2' });
+      await looks(scene);
+      expect(scene.held).to.deep.equal([]);
+    });
+  });
+
   it('are not assumed for a pod that is not cached yet', async () => {
     const scene = await sceneWithPod();
     scene.agent.pods.known.clear();

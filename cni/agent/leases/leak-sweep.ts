@@ -12,6 +12,7 @@ import { type NodePod, isKnownAs } from '../node-pods.js';
 import type { LeaseWriter } from './lease-writer.js';
 import type { PodLeaseMetrics } from '../metrics.js';
 import type { NodeLeases } from '../node-leases.js';
+import type { Sandboxes } from '../sandboxes.js';
 
 /** The cached pods of this node. */
 export interface CachedPods {
@@ -23,6 +24,7 @@ interface LeakSweepDeps {
   readonly own: NodeLeases;
   readonly writer: LeaseWriter;
   readonly pods: CachedPods;
+  readonly sandboxes: Pick<Sandboxes, 'existing'>;
   readonly client: Pick<Client, 'get'>;
   readonly clock: Pick<Clock, 'now'>;
   readonly metrics: PodLeaseMetrics;
@@ -35,11 +37,14 @@ const MAX_RELEASES_A_ROUND = 100;
 
 /**
  * Releases leases of pods that no longer exist: a DEL was lost, the node went down, or the agent stopped between a write and its answer.
+ * A pod that was deleted by force may still run: its lease is kept while the network namespace of its sandbox exists.
  * Caches choose candidates in two rounds, a live read confirms that the pod is gone, and the write fails if the lease has changed.
  */
 export class LeakSweep {
   readonly #deps: LeakSweepDeps;
   readonly #candidates: LeakCandidates<'leaked'>;
+  /** Names of the leases of deleted pods whose sandboxes exist. */
+  #kept: ReadonlySet<string> = new Set();
 
   constructor(deps: LeakSweepDeps) {
     this.#deps = deps;
@@ -58,12 +63,27 @@ export class LeakSweep {
     const now = clock.now();
     own.prune();
     await this.#resolveUncertain(now, signal);
-    for (const { lease } of runAtOnce(this.#candidates.observe(own.all(), now))) {
+    await this.#keepLeasesOfSandboxes();
+    const others = own.all().filter(({ metadata }) => !this.#kept.has(metadata.name));
+    for (const { lease } of runAtOnce(this.#candidates.observe(others, now))) {
       if (signal.aborted) return;
       // those that cannot be checked do not come first again
       this.#candidates.known.delete(lease.metadata.uid);
       await this.#releaseIfLeaked(lease, signal);
     }
+  }
+
+  /** Finds the leases that look leaked while their sandboxes exist. */
+  async #keepLeasesOfSandboxes(): Promise<void> {
+    const { own, sandboxes, metrics, log } = this.#deps;
+    const existing = await sandboxes.existing();
+    const kept = own.all().filter((lease) => existing.has(lease.containerID ?? '') && this.#looksLeaked(lease));
+    for (const { metadata, owner, containerID } of kept.filter(({ metadata: { name } }) => !this.#kept.has(name))) {
+      const message = 'keeping the lease of a pod that is gone: the network namespace of its sandbox exists';
+      log.info({ lease: metadata.name, owner, containerID }, `${message}, so its containers may run`);
+    }
+    this.#kept = new Set(kept.map(({ metadata }) => metadata.name));
+    metrics.kept(kept.length);
   }
 
   #looksLeaked(lease: LeaseRecord): boolean {

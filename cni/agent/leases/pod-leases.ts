@@ -17,6 +17,7 @@ import { type Grant, grantedAddress } from '../result.js';
 import type { PoolLookup } from '../pool-lookup.js';
 import type { RequestContext } from '../request-context.js';
 import type { InterfaceRef } from '../request.js';
+import type { Sandboxes } from '../sandboxes.js';
 import { CniCode, CniError, readResult } from '../cni-error.js';
 import { type PodLeaseMetrics, createNodeBlockMetrics, createPodLeaseMetrics } from '../metrics.js';
 import { NodeBlocks } from '../blocks/node-blocks.js';
@@ -34,6 +35,7 @@ interface PodLeasesDeps {
   readonly lookup: Pick<PoolLookup, 'loadPools'> & { readonly directory: Pick<PoolDirectory, 'pool'> };
   /** Normally {@link NodePods}. */
   readonly pods: CachedPods;
+  readonly sandboxes: Pick<Sandboxes, 'existing'>;
   readonly nodeName: string;
   readonly clock: Clock;
   readonly random: Random;
@@ -60,7 +62,7 @@ export class PodLeases {
   #rounds: Promise<void> | undefined;
 
   constructor(deps: PodLeasesDeps) {
-    const { client, informers, pods, nodeName, clock, log, config } = deps;
+    const { client, informers, nodeName, clock, config } = deps;
     this.#deps = deps;
     this.#metrics = createPodLeaseMetrics(deps.metrics);
     this.#own = new NodeLeases(informers, nodeName, clock);
@@ -69,7 +71,7 @@ export class PodLeases {
     this.#writer = new LeaseWriter({ ...parts, client, uses: this.#blocks?.uses, clock });
     const { collectAfterMs } = config;
     this.#candidates = deps.candidates ?? createCandidates(deps);
-    this.#sweep = new LeakSweep({ ...parts, writer: this.#writer, pods, client, clock, log, collectAfterMs });
+    this.#sweep = new LeakSweep({ ...deps, ...parts, writer: this.#writer, collectAfterMs });
   }
 
   /** Whether the leases of this node are known. */

@@ -32,6 +32,8 @@ export class VerbsWorld {
   synced: Promise<void> = Promise.resolve();
   notes = new Set<string>();
   releaseFails: Error | undefined;
+  /** The sandboxes of ADDs. */
+  readonly recorded: string[] = [];
   pools: AddressPool[] = [adminPool('blue')];
   /** Of the NAD vms/blue. */
   config: object = NETWORK_CONFIG;
@@ -107,6 +109,12 @@ export class VerbsWorld {
         has: (at) => Promise.resolve(this.notes.has(sandboxInterfaceKey(at))),
         remove: (at) => {
           this.notes.delete(sandboxInterfaceKey(at));
+          return Promise.resolve();
+        },
+      },
+      sandboxes: {
+        add: ({ containerId, netns }) => {
+          this.recorded.push(`${containerId} ${netns} after ${this.steps.length} steps`);
           return Promise.resolve();
         },
       },

@@ -56,6 +56,8 @@ export class LeaseAgentWorld {
   agent: LeaseAgent;
   /** The feature gate of agents that start from now on. */
   stickyMAC = true;
+  /** Container IDs of the sandboxes that exist, also for agents that start from now on. */
+  readonly sandboxes = new Set<string>();
   #draws = 0;
 
   constructor(pool: Pool, ...others: Pool[]) {
@@ -69,8 +71,9 @@ export class LeaseAgentWorld {
   start(nodeName = NODE): LeaseAgent {
     // evenly spread, and the same each time
     const random = () => (this.#draws++ * 0.618_033_988_75) % 1;
-    const { cluster, clock, nodeBlocks, stickyMAC } = this;
-    this.agent = new LeaseAgent({ cluster, nodeName, pools: this.#pools, clock, random, nodeBlocks, stickyMAC });
+    const { cluster, clock, nodeBlocks, stickyMAC, sandboxes } = this;
+    const given = { cluster, nodeName, pools: this.#pools, clock, random, nodeBlocks, stickyMAC, sandboxes };
+    this.agent = new LeaseAgent(given);
     return this.agent;
   }
 

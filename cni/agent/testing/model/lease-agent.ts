@@ -25,6 +25,8 @@ export interface LeaseAgentOptions {
   readonly stickyMAC?: boolean;
   /** The feature gate NodeBlocks. Default: off. */
   readonly nodeBlocks?: boolean | undefined;
+  /** Container IDs of the sandboxes of the node that exist. Default: none is known. */
+  readonly sandboxes?: ReadonlySet<string>;
 }
 
 /** Key of the feed of blocks. */
@@ -46,7 +48,8 @@ export class LeaseAgent {
   readonly feeds = new Map<string, LaggingInformer<KubeObject>>();
   readonly #cluster: LeaseCluster;
 
-  constructor({ cluster, nodeName, pools, clock, random, nodeBlocks = false, stickyMAC = true }: LeaseAgentOptions) {
+  constructor(options: LeaseAgentOptions) {
+    const { cluster, nodeName, pools, clock, random, nodeBlocks = false, stickyMAC = true } = options;
     this.#cluster = cluster;
     this.api = new LeaseApi(cluster);
     const follow = (watched: WatchSpec<KubeObject>) => this.#feed(watched);
@@ -61,6 +64,7 @@ export class LeaseAgent {
         loadPools: () => Promise.resolve(),
       },
       pods: this.pods,
+      sandboxes: { existing: () => Promise.resolve(options.sandboxes ?? new Set()) },
       nodeName,
       clock,
       random,

@@ -1,0 +1,66 @@
+import { mkdir, readdir, rm, stat, symlink } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { messageOf } from '../../kube/errors.js';
+import type { Logger } from '../../kube/log.js';
+import type { AddRequest } from './request.js';
+
+/** Where containerd and CRI-O mount the network namespaces of sandboxes. The agent sees the folder at the same path. */
+export const NAMESPACES_FOLDER = '/var/run/netns';
+
+interface SandboxesOptions {
+  readonly folder: string;
+  /** Default: {@link NAMESPACES_FOLDER}. */
+  readonly namespaces?: string;
+  readonly log: Logger;
+}
+
+/**
+ * The sandboxes of the node. For each, a link with the container ID as name leads to its network namespace, whose file the runtime removes after the last DEL.
+ * The links survive a restart of the agent. A reboot removes them and the namespaces, because `/run` is in memory.
+ */
+export class Sandboxes {
+  readonly #options: SandboxesOptions;
+
+  constructor(options: SandboxesOptions) {
+    this.#options = options;
+  }
+
+  /** Records the sandbox of an ADD. If that is impossible, the sandbox counts as one that does not exist. */
+  async add({ containerId, netns }: Pick<AddRequest, 'containerId' | 'netns'>): Promise<void> {
+    const { folder, namespaces = NAMESPACES_FOLDER, log } = this.#options;
+    // in /proc the agent sees other processes than the runtime; /var/run and /run are the same folder
+    if (!dirname(netns).endsWith('/run/netns')) return;
+    try {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      await symlink(join(namespaces, basename(netns)), join(folder, containerId));
+    } catch (error) {
+      if (codeOf(error) === 'EEXIST') return; // another interface of the sandbox
+      log.warn({ containerId, err: error }, `cannot record the network namespace of a sandbox: ${messageOf(error)}`);
+    }
+  }
+
+  /** Returns the container IDs of the sandboxes that exist, and forgets the others. */
+  async existing(): Promise<ReadonlySet<string>> {
+    const { folder } = this.#options;
+    const found = new Set<string>();
+    for (const containerId of (await unlessAbsent(readdir(folder))) ?? []) {
+      const link = join(folder, containerId);
+      if ((await unlessAbsent(stat(link))) === undefined) await rm(link, { force: true });
+      else found.add(containerId);
+    }
+    return found;
+  }
+}
+
+async function unlessAbsent<T>(read: Promise<T>): Promise<T | undefined> {
+  try {
+    return await read;
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+function codeOf(error: unknown): string | undefined {
+  return (error as NodeJS.ErrnoException).code;
+}
