@@ -55,6 +55,7 @@ describe('readCommandLine', () => {
       maxDerivedPoolMetrics: 500,
       maxStalenessMs: 30_000,
       collectAfterMs: 60_000,
+      agentNamespace: 'holdfast-agents',
       defaultNetworkNadNamespace: 'ovn-kubernetes',
       unhonouredAfterMs: 60_000,
       poolStatusIntervalMs: 60_000,

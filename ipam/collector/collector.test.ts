@@ -34,7 +34,10 @@ class Bed {
       directory: directory as never,
       report: createCollectorReport({ log: silentLogger, metrics, events: { event } }),
       gate: { isOpen: () => this.open },
-      config: { collectAfterMs: 60_000, maxStalenessMs: 30_000, featureGates: DEFAULT_FEATURE_GATES },
+      config: {
+        ...{ collectAfterMs: 60_000, agentNamespace: 'holdfast-agents' },
+        ...{ maxStalenessMs: 30_000, featureGates: DEFAULT_FEATURE_GATES },
+      },
     });
   }
 

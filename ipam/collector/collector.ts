@@ -29,7 +29,7 @@ interface CollectorDeps {
   readonly report: CollectorReport;
   /** While it is closed, nothing is released or deleted. */
   readonly gate: PersistentIPsGate;
-  readonly config: Pick<IpamConfig, 'collectAfterMs' | 'maxStalenessMs' | 'featureGates'>;
+  readonly config: Pick<IpamConfig, 'collectAfterMs' | 'agentNamespace' | 'maxStalenessMs' | 'featureGates'>;
 }
 
 /** Releases leaked leases, and deletes released ones after their time. */
@@ -68,7 +68,7 @@ class LeaseCollector implements Collector {
 
   start(): void {
     const { clock, config, gate } = this.#deps;
-    const leaks = new LeakSearch({ ...this.#deps, collectAfterMs: config.collectAfterMs });
+    const leaks = new LeakSearch({ ...this.#deps, ...config });
     const unseenLeases = new UnseenLeaseCheck(this.#deps, config.collectAfterMs);
     const run = async (signal: AbortSignal) => {
       await unseenLeases.round(clock.now(), signal);

@@ -52,6 +52,7 @@ export interface LeakSearchDeps {
   /** The launchers. */
   readonly pods: FollowedCache<ClaimPod>;
   readonly nodes: ListedPodsDeps['nodes'];
+  readonly agentNamespace: string;
   readonly users: Pick<ClaimPods, 'podsOf'>;
   readonly directory: Pick<PoolDirectory, 'stateOf'>;
   readonly clock: Pick<Clock, 'now' | 'wall'>;
@@ -152,15 +153,19 @@ export class LeakSearch {
     const live = await readLiveOwner(client, lease.owner, callOf(signal));
     if (live.kind === 'unknown') return live;
     if (leak === 'orphan') return { kind: live.kind === 'gone' ? 'leaked' : 'alive' };
+    if (leak === 'no-pool') return this.#checkPoolless(lease, live, signal);
     if (live.kind === 'gone') return { kind: 'changed' };
-    if (leak === 'no-pool') return this.#checkPoolless(lease, live.object, signal);
     const claim = live.object as IPAMClaim;
     return (await this.#isSurplus(lease, claim, signal)) ? { kind: 'leaked', claim } : { kind: 'alive' };
   }
 
   /** Checks a lease whose pool is gone. A pod that is starting may not report its addresses yet. */
-  async #checkPoolless(lease: LeaseRecord, pod: Pod, signal: AbortSignal | undefined): Promise<KeepReason | LeakProof> {
-    if (pod.status?.phase !== 'Running' || hasAddress(pod, lease.address)) return { kind: 'alive' };
+  async #checkPoolless(
+    lease: LeaseRecord,
+    owner: LiveOwner,
+    signal: AbortSignal | undefined,
+  ): Promise<KeepReason | LeakProof> {
+    if (owner.kind === 'alive' && mayUse(owner.object, lease.address)) return { kind: 'alive' };
     const pool = await findUnlessGone(this.#deps.client, ADDRESS_POOLS, { name: lease.pool }, callOf(signal));
     return { kind: pool === undefined ? 'leaked' : 'changed' };
   }
@@ -187,8 +192,9 @@ function reportsOf(pods: readonly ClaimPod[]): (readonly string[])[] {
   return pods.map(({ interfaces }) => reportedAddressesOf(interfaces));
 }
 
-/** True if the pod has the address, or an address that cannot be parsed and may be this one. */
-function hasAddress(pod: Pod, address: Address): boolean {
+/** True if the pod does not run, or has the address, or an address that cannot be parsed and may be this one. */
+function mayUse(pod: Pod, address: Address): boolean {
+  if (pod.status?.phase !== 'Running') return true;
   const { podIP, podIPs } = asRecord(pod.status);
   const own = [asString(podIP), ...recordsIn(podIPs).map(({ ip }) => asString(ip))].filter((text) => text !== '');
   return [...reportedAddressesOf(reportedInterfacesOf(pod)), ...own].some((text) => {

@@ -69,6 +69,44 @@ describe('the search for leaked leases of pods', () => {
     expect(world.collected).to.deep.equal(['orphan blue.10-0-2-188']);
   });
 
+  describe('of a node with an agent', () => {
+    const labels = { 'app.kubernetes.io/component': 'agent' };
+    /** A pod with a lease was deleted by force, and another pod may be an agent. */
+    function worldWithAgent(namespace: string, more: object = { labels }): LeakWorld {
+      const world = worldWithNodes(1);
+      world.addPod('a', { ...on('node0'), metadata: { name: 'a', namespace, ...more } });
+      world.remove('pods', 'vms/p0');
+      return world;
+    }
+
+    it('releases nothing, because containers of a pod that was deleted by force may run', async () => {
+      const world = worldWithAgent('holdfast-agents');
+      await rounds(world, 6, searchIn(world));
+      expect(world.collected).to.deep.equal([]);
+      expect(readsIn(world)).to.deep.equal([]);
+      world.remove('pods', 'holdfast-agents/a');
+      await rounds(world, 4, searchIn(world));
+      expect(world.collected).to.deep.equal(['orphan blue.10-0-0-0']);
+    });
+
+    it('releases a lease whose pool does not exist', async () => {
+      const world = worldWithAgent('holdfast-agents');
+      world.pools.clear();
+      await rounds(world, 4, searchIn(world));
+      expect(world.collected).to.deep.equal(['no-pool blue.10-0-0-0']);
+    });
+
+    for (const [title, world] of [
+      ['a pod of a tenant has its label', () => worldWithAgent('vms')],
+      ['another pod is in its namespace', () => worldWithAgent('holdfast-agents', {})],
+    ] as const)
+      it(`does not assume one if ${title}`, async () => {
+        const there = world();
+        await rounds(there, 4, searchIn(there));
+        expect(there.collected).to.deep.equal(['orphan blue.10-0-0-0']);
+      });
+  });
+
   it('releases that of a pod without a node by live reads alone', async () => {
     const world = new LeakWorld();
     world.addLease('10.0.0.1', world.addPod('gone', { spec: {} }));

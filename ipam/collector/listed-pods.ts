@@ -10,6 +10,7 @@ import type { PodIdentity } from './leak-kind.js';
 
 export interface ListedPodsDeps {
   readonly client: Pick<Client, 'listAs'>;
+  readonly agentNamespace: string;
   readonly nodes: { readonly cache: Pick<Lister<KubeObject>, 'get'>; readonly hasSynced: boolean };
   readonly clock: Pick<Clock, 'now'>;
 }
@@ -31,7 +32,8 @@ interface NodeTimes {
 
 /**
  * The pods of the nodes whose leases are compared in this round. ipam watches no ordinary pods: agents search the leases of their node. It lists the pods of the
- * nodes that have no agent any more, because they are gone, soon, and those of the others in turns: an agent may be missing, or may not know a lease.
+ * nodes that are gone soon, and those of the others in turns, because an agent may be missing. With an agent on the node, a list counts as unknown: only the
+ * agent knows whether the containers of a pod that is gone still run.
  */
 export class ListedPods {
   readonly #deps: ListedPodsDeps;
@@ -97,13 +99,20 @@ export class ListedPods {
     return hasSynced && cache.get(node) === undefined;
   }
 
-  /** From the cache of the API server, which indexes pods by node: a list only chooses what is read live. */
-  async #list(node: string, signal: AbortSignal | undefined): Promise<ReadonlyMap<string, PodIdentity>> {
+  /** Returns undefined if an agent is on the node. From the cache of the API server, which indexes pods by node: a list only chooses what is read live. */
+  async #list(node: string, signal: AbortSignal | undefined): Promise<ReadonlyMap<string, PodIdentity> | undefined> {
     const fieldSelector = `spec.nodeName=${node}`;
     const options = { fieldSelector, resourceVersion: '0', metadataOnly: true, ...(signal && { signal }) };
-    const { items } = await this.#deps.client.listAs(PODS, (pod) => identityOf(pod, node), options);
-    return new Map(items);
+    const { client, agentNamespace } = this.#deps;
+    const read = (pod: Pod) => ({ identity: identityOf(pod, node), isOfAgent: isAgent(pod, agentNamespace) });
+    const { items } = await client.listAs(PODS, read, options);
+    return items.some(({ isOfAgent }) => isOfAgent) ? undefined : new Map(items.map(({ identity }) => identity));
   }
+}
+
+/** Tenants have no rights in that namespace. */
+function isAgent({ metadata }: Pod, agentNamespace: string): boolean {
+  return metadata.namespace === agentNamespace && metadata.labels?.['app.kubernetes.io/component'] === 'agent';
 }
 
 function identityOf(pod: Pod, node: string): [string, PodIdentity] {

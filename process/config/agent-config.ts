@@ -1,4 +1,5 @@
 import { COMMON_SETTINGS, type CommonConfig, IPAM_SETTINGS } from './config.js';
+import { LEAK_SETTINGS } from './ipam-config.js';
 import { type Setting, type Settings, duration, parseObjectName, parseText, wholeNumber } from './setting.js';
 
 /** The configuration of `holdfast install-plugin`, which installs the CNI plugin on a node and ends. */
@@ -85,7 +86,7 @@ const { leaderElect: _leaderElect, namespace: _namespace, ...NODE_SETTINGS } = C
 export const AGENT_SETTINGS: Settings<AgentConfig> = {
   ...NODE_SETTINGS,
   maxStalenessMs: IPAM_SETTINGS.maxStalenessMs,
-  collectAfterMs: IPAM_SETTINGS.collectAfterMs,
+  collectAfterMs: LEAK_SETTINGS.collectAfterMs,
   nodeName: {
     flag: 'node-name',
     placeholder: 'name',

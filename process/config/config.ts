@@ -1,4 +1,12 @@
-import { AUDIT_SETTINGS, type AuditConfig, BLOCK_SETTINGS, type BlockConfig, RIGHTS_SETTINGS } from './ipam-config.js';
+import {
+  AUDIT_SETTINGS,
+  type AuditConfig,
+  BLOCK_SETTINGS,
+  type BlockConfig,
+  LEAK_SETTINGS,
+  type LeakConfig,
+  RIGHTS_SETTINGS,
+} from './ipam-config.js';
 import {
   CLIENT_SETTINGS,
   type ClientConfig,
@@ -77,6 +85,7 @@ export interface IpamConfig
     AuditConfig,
     BlockConfig,
     ClientConfig,
+    LeakConfig,
     NadRightsConfig,
     ValidationServerConfig,
     Pick<ControllerConfig, 'unhonouredAfterMs'> {
@@ -84,8 +93,6 @@ export interface IpamConfig
   readonly claimWorkers: number;
   /** How long agents may answer from their caches while the API server is away. The cool-down is at least twice that time. */
   readonly maxStalenessMs: number;
-  /** How long a lease must appear leaked before it is released. */
-  readonly collectAfterMs: number;
   /** The minimum time between two updates of one pool's counts, for up to 60 pools. */
   readonly poolStatusIntervalMs: number;
   /** How many pools that are derived from NADs have metrics. */
@@ -252,6 +259,7 @@ export const IPAM_SETTINGS: Settings<IpamConfig> = {
   ...AUDIT_SETTINGS,
   ...BLOCK_SETTINGS,
   ...CLIENT_SETTINGS,
+  ...LEAK_SETTINGS,
   ...RIGHTS_SETTINGS,
   ...VALIDATION_SETTINGS,
   claimWorkers: {
@@ -269,14 +277,6 @@ export const IPAM_SETTINGS: Settings<IpamConfig> = {
     defaultValue: 30_000,
     defaultText: '30s',
     parse: duration(100, HOUR_MS),
-  },
-  collectAfterMs: {
-    flag: 'collect-after',
-    placeholder: 'duration',
-    description: 'how long a lease must appear leaked before it is released',
-    defaultValue: 60_000,
-    defaultText: '60s',
-    parse: duration(100, 24 * HOUR_MS),
   },
   unhonouredAfterMs: CONTROLLER_SETTINGS.unhonouredAfterMs,
   poolStatusIntervalMs: {

@@ -1,6 +1,14 @@
 import { DEFAULT_MAX_DERIVED_POOLS, type NadRightsConfig } from '../../api/nad-rights.js';
 import { DEFAULT_GLOBAL_NAMESPACES } from '../../api/names.js';
-import { type Settings, duration, parseBoolean, parseObjectNames, parseText, wholeNumber } from './setting.js';
+import {
+  type Settings,
+  duration,
+  parseBoolean,
+  parseObjectName,
+  parseObjectNames,
+  parseText,
+  wholeNumber,
+} from './setting.js';
 
 /** What an administrator permits NetworkAttachmentDefinitions, by namespace. */
 export const RIGHTS_SETTINGS: Settings<NadRightsConfig> = {
@@ -84,6 +92,33 @@ export function findBlockConfigProblem({ blockMinFree, blockMaxFree }: BlockConf
   const min = `--${BLOCK_SETTINGS.blockMinFree.flag}`;
   return `${max} (${blockMaxFree}) is less than ${min} (${blockMinFree}): nodes would have to release the blocks that they get; increase ${max}`;
 }
+
+/** Which leases are released because their owner is gone. */
+export interface LeakConfig {
+  /** How long a lease must appear leaked before it is released. */
+  readonly collectAfterMs: number;
+  /** ipam leaves the leases of pods on a node to the agent there. */
+  readonly agentNamespace: string;
+}
+
+export const LEAK_SETTINGS: Settings<LeakConfig> = {
+  collectAfterMs: {
+    flag: 'collect-after',
+    placeholder: 'duration',
+    description: 'how long a lease must appear leaked before it is released',
+    defaultValue: 60_000,
+    defaultText: '60s',
+    parse: duration(100, DAY_MS),
+  },
+  agentNamespace: {
+    flag: 'agent-namespace',
+    placeholder: 'name',
+    description:
+      'namespace of the agents: on a node with an agent, only the agent releases leases of pods that are gone',
+    defaultValue: 'holdfast-agents',
+    parse: parseObjectName,
+  },
+};
 
 /** Where ipam writes who had which address. */
 export interface AuditConfig {

@@ -86,7 +86,8 @@ export class LeakWorld {
   /** What the collector needs of a process, but for the time. */
   get deps() {
     const { book, client, claims, pods, nodes, users, directory, report } = this;
-    return { book, client, claims, pods, nodes, users, directory, report, gate: { isOpen: () => this.isGateOpen } };
+    const gate = { isOpen: () => this.isGateOpen };
+    return { book, client, claims, pods, nodes, users, directory, report, gate, agentNamespace: 'holdfast-agents' };
   }
 
   constructor() {
