@@ -73,7 +73,7 @@ export function checkLeaks({ leases, owners, now }: ObservedCluster): Finding[] 
       'leaks',
       `AddressLeases (${leaked.length})`,
       `their owners do not exist: ${firstOfMany(names, MAX_NAMED)}`,
-      'ipam releases them when --collect-after is over. If they stay, the log of ipam says why',
+      'they are released when --collect-after is over. If they stay, the log of ipam says why, and for leases of pods that of the agent',
     ),
   ];
 }
