@@ -1,8 +1,8 @@
-import type { Delivery } from './nad-guests.js';
+import type { Delivery } from './networks/nad-guests.js';
 import { describeValue } from './json.js';
 import type { ObjectMeta } from './meta.js';
 import { RESPONDERS_NAMESPACE, shortHash } from './names.js';
-import type { NetworkConfig } from './network-attachment.js';
+import type { NetworkConfig } from './networks/network-attachment.js';
 
 /** A NAD that `spec.guest.attachment` of a pool names. */
 interface Attachment {

@@ -1,4 +1,4 @@
-import { MAX_NETWORK_ELEMENTS } from '../api/network-selection.js';
+import { MAX_NETWORK_ELEMENTS } from '../api/networks/network-selection.js';
 import { NETWORKS_ANNOTATION } from '../api/names.js';
 import { type Pod, podInterfaceName } from '../api/pod.js';
 import { VIRTUAL_MACHINE_INSTANCES } from '../kube/resources.js';

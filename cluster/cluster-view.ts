@@ -1,6 +1,6 @@
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { VirtualMachine, VirtualMachineInstance } from '../api/kubevirt.js';
-import type { NetworkConfig } from '../api/network-attachment.js';
+import type { NetworkConfig } from '../api/networks/network-attachment.js';
 
 /** The cluster as a review sees it: the pod's namespace, and NADs of all namespaces. Reads use only memory. */
 export interface ClusterView {

@@ -1,8 +1,8 @@
 import { type IPAMClaim, claimName, claimNadOf, claimOwnerOf, swappedClaimName } from '../api/ipam-claim.js';
 import { describeValue } from '../api/json.js';
 import { controllerOf, isBeingDeleted, joinKey, objectKey } from '../api/meta.js';
-import type { NetworkConfig } from '../api/network-attachment.js';
-import type { NetworkSelection } from '../api/network-selection.js';
+import type { NetworkConfig } from '../api/networks/network-attachment.js';
+import type { NetworkSelection } from '../api/networks/network-selection.js';
 import { ordinalInterfaceName } from '../api/pod.js';
 import { describeClaimOwner, isOwnedBy, hasNoOwner, ipamExtensionsClaimName, pickClaim } from '../api/vm-claims.js';
 import type { ClusterView, Recheck } from './cluster-view.js';

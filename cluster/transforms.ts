@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AddressPool } from '../api/address-pool.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
-import { type IpamDelegation, callingPluginFingerprints, readIpamDelegation } from '../api/ipam-delegation.js';
+import { type IpamDelegation, callingPluginFingerprints, readIpamDelegation } from '../api/networks/ipam-delegation.js';
 import { omitUndefined, truncate } from '../api/json.js';
 import {
   type KubeVirt,
@@ -16,11 +16,11 @@ import {
   hasMigrated,
   isReportedBy,
 } from '../api/kubevirt.js';
-import { hasNetworkData } from '../api/default-routes.js';
-import { layer2SegmentOf } from '../api/layer2-segment.js';
+import { hasNetworkData } from '../api/networks/default-routes.js';
+import { layer2SegmentOf } from '../api/networks/layer2-segment.js';
 import { MAX_GUEST_TEXT_LENGTH, MAX_REQUESTED_ADDRESSES_LENGTH, MAX_VM_NETWORKS } from '../api/limits.js';
 import type { KubeObject, ObjectMeta, OwnerReference } from '../api/meta.js';
-import { type Delivery, type NadGuestOptions, deliveryOf, readNadGuestOptions } from '../api/nad-guests.js';
+import { type Delivery, type NadGuestOptions, deliveryOf, readNadGuestOptions } from '../api/networks/nad-guests.js';
 import {
   DEFAULT_ROUTE_ANNOTATION,
   IPS_ALLOCATED,
@@ -28,7 +28,11 @@ import {
   PRIMARY_NETWORK_LABEL,
   REQUESTED_ADDRESSES_ANNOTATION,
 } from '../api/names.js';
-import { type NetworkAttachmentDefinition, type NetworkConfig, parseNetworkConfig } from '../api/network-attachment.js';
+import {
+  type NetworkAttachmentDefinition,
+  type NetworkConfig,
+  parseNetworkConfig,
+} from '../api/networks/network-attachment.js';
 import type { ObjectChange } from '../kube/informer.js';
 import { intern, share } from './share.js';
 

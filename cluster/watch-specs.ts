@@ -9,7 +9,7 @@ import {
 } from '../api/kubevirt.js';
 import { type KubeObject, joinKey } from '../api/meta.js';
 import { CLAIM_FINALIZER, CLAIM_VM_LABEL } from '../api/names.js';
-import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
+import type { NetworkAttachmentDefinition } from '../api/networks/network-attachment.js';
 import type { WatchSpec } from '../kube/informers.js';
 import {
   ADDRESS_POOLS,

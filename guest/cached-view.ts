@@ -1,6 +1,6 @@
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import { joinKey } from '../api/meta.js';
-import type { NetworkConfig } from '../api/network-attachment.js';
+import type { NetworkConfig } from '../api/networks/network-attachment.js';
 import { BY_OWNER_UID } from '../cluster/watch-specs.js';
 import type { ParsedNad } from '../cluster/transforms.js';
 import type { PoolDirectory } from '../addressing/directory/directory.js';

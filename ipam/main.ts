@@ -1,4 +1,4 @@
-import { nadRightsFrom } from '../api/nad-rights.js';
+import { nadRightsFrom } from '../api/networks/nad-rights.js';
 import type { Component, ProcessContext } from '../process/context.js';
 import { type ElectedContext, type ElectedWork, createElectedComponent } from '../process/elected-component.js';
 import type { IpamConfig } from '../process/config/config.js';

@@ -1,4 +1,4 @@
-import { nadRightsFrom } from '../api/nad-rights.js';
+import { nadRightsFrom } from '../api/networks/nad-rights.js';
 import { ControllerLoop, type Sync } from '../kube/controller-loop.js';
 import type { EventRecorder } from '../kube/events.js';
 import { WorkQueue } from '../kube/workqueue.js';

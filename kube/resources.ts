@@ -5,7 +5,7 @@ import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { KubeVirt, VirtualMachine, VirtualMachineInstance } from '../api/kubevirt.js';
 import type { KubeObject } from '../api/meta.js';
 import { IPAM_API_VERSION } from '../api/names.js';
-import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
+import type { NetworkAttachmentDefinition } from '../api/networks/network-attachment.js';
 import type { Pod } from '../api/pod.js';
 import { clusterResource, namespacedResource } from './resource.js';
 

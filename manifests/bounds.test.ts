@@ -18,9 +18,9 @@ import {
   MAX_REQUESTED_ADDRESSES_LENGTH,
   MAX_VM_NETWORKS,
 } from '../api/limits.js';
-import { DEFAULT_MAX_DERIVED_POOLS } from '../api/nad-rights.js';
+import { DEFAULT_MAX_DERIVED_POOLS } from '../api/networks/nad-rights.js';
 import { NETWORK_STATUS_ANNOTATION } from '../api/names.js';
-import { MAX_NETWORK_ELEMENTS } from '../api/network-selection.js';
+import { MAX_NETWORK_ELEMENTS } from '../api/networks/network-selection.js';
 import type { Pod } from '../api/pod.js';
 import { readManifests } from '../bed/control-plane/objects.js';
 import { MAX_DHCP_OPTION_BYTES } from '../guest/dhcp-options.js';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { HOLDFAST_IPAM } from '../api/ipam-delegation.js';
+import { HOLDFAST_IPAM } from '../api/networks/ipam-delegation.js';
 import { CLAIM_REFERENCE_KEY } from '../api/names.js';
 import { readManifests } from '../bed/control-plane/objects.js';
 import { MANIFESTS } from '../bed/holdfast/manifests.js';

@@ -1,7 +1,7 @@
 import { type IPAMClaim, claimName } from '../api/ipam-claim.js';
 import { type VirtualMachine, type VirtualMachineInstance, secondaryNetworks } from '../api/kubevirt.js';
 import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, NETWORKS_ANNOTATION } from '../api/names.js';
-import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
+import type { NetworkAttachmentDefinition } from '../api/networks/network-attachment.js';
 import { podInterfaceName } from '../api/pod.js';
 import { NAMESPACE, type Networks, claim, nad, vm, vmReference, vmi, vmiReference } from './workload-objects.js';
 

@@ -160,6 +160,7 @@ export function circlesOf(imports: readonly Import[], nodeOf: (path: string) => 
 
 /** Folders with files above the folders inside, such as `main.ts`, and others below. */
 const MIXED_FOLDERS = [
+  'api',
   'kube',
   'process',
   'ipam',

@@ -3,7 +3,7 @@ import { type IPAMClaim, claimOwnerOf } from '../api/ipam-claim.js';
 import type { VirtualMachine, VirtualMachineInstance } from '../api/kubevirt.js';
 import { objectKey } from '../api/meta.js';
 import { CLAIM_REFERENCE_KEY, NETWORKS_ANNOTATION } from '../api/names.js';
-import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../api/network-attachment.js';
+import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../api/networks/network-attachment.js';
 import { podInterfaceName } from '../api/pod.js';
 import type { ClusterView } from '../cluster/cluster-view.js';
 import { readPod } from '../webhook/reviewed-pod.js';

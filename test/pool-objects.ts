@@ -2,7 +2,7 @@ import type { AddressPool, AddressPoolSpec } from '../api/address-pool.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import { CLAIM_NAD } from '../api/names.js';
 import type { KubeObject } from '../api/meta.js';
-import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
+import type { NetworkAttachmentDefinition } from '../api/networks/network-attachment.js';
 import { Cache, type Indexes } from '../kube/cache.js';
 import { type ParsedNad, transformNad } from '../cluster/transforms.js';
 

@@ -13,7 +13,7 @@ import {
   RANGE_KEYS,
   SUBNET_KEYS,
   WHEREABOUTS_KEYS,
-} from '../api/ipam-keys.js';
+} from '../api/networks/ipam-keys.js';
 import * as names from '../api/names.js';
 import { createPluginFolderMetrics } from '../cni/agent/installation/plugin-folder.js';
 import { createGuardMetrics } from '../cni/agent/guard/metrics.js';

@@ -3,7 +3,7 @@ import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { VirtualMachine, VirtualMachineInstance } from '../api/kubevirt.js';
 import type { KubeObject } from '../api/meta.js';
 import { NETWORKS_ANNOTATION, NETWORK_STATUS_ANNOTATION, REQUESTED_ADDRESSES_ANNOTATION } from '../api/names.js';
-import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
+import type { NetworkAttachmentDefinition } from '../api/networks/network-attachment.js';
 import type { Pod } from '../api/pod.js';
 import { heapBytes } from './heap.js';
 import { transformNodePod } from '../cni/agent/node-pods.js';

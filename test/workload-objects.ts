@@ -1,7 +1,7 @@
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { VirtualMachine, VirtualMachineInstance, VmiInterfaceStatus, VmiSpec } from '../api/kubevirt.js';
 import type { ObjectMeta, OwnerReference } from '../api/meta.js';
-import type { NetworkAttachmentDefinition } from '../api/network-attachment.js';
+import type { NetworkAttachmentDefinition } from '../api/networks/network-attachment.js';
 import { type Pod, podInterfaceName } from '../api/pod.js';
 
 /** Objects for tests, in short form. */

@@ -7,7 +7,7 @@ import {
   NetworkSelectionError,
   defaultSelectionOf,
   parseNetworkSelections,
-} from '../api/network-selection.js';
+} from '../api/networks/network-selection.js';
 import { type Pod, isLauncher } from '../api/pod.js';
 import type { ClusterView, Recheck } from '../cluster/cluster-view.js';
 import { chooseClaim } from '../cluster/element-claim.js';

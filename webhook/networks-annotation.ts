@@ -6,7 +6,7 @@ import {
   NetworkSelectionError,
   interfaceNameOf,
   parseNetworkSelections,
-} from '../api/network-selection.js';
+} from '../api/networks/network-selection.js';
 import type { Pod } from '../api/pod.js';
 import type { JsonPatchOperation } from '../kube/client.js';
 import { type PodRefusal, type PodReview, describeReviewedPod } from './pod-decision.js';

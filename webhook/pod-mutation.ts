@@ -1,5 +1,5 @@
 import { CLAIM_REFERENCE_KEY, LAUNCHER_CREATOR, NETWORKS_ANNOTATION } from '../api/names.js';
-import { type NetworkSelection, describeSelection, withClaimReferences } from '../api/network-selection.js';
+import { type NetworkSelection, describeSelection, withClaimReferences } from '../api/networks/network-selection.js';
 import { type Pod, isLauncher } from '../api/pod.js';
 import { ipamExtensionsClaimName } from '../api/vm-claims.js';
 import type { ClusterView, Recheck } from '../cluster/cluster-view.js';

@@ -4,7 +4,7 @@ import type { Lister } from '../kube/cache.js';
 import type { VirtualMachine, VirtualMachineInstance } from '../api/kubevirt.js';
 import { type KubeObject, joinKey, splitKey } from '../api/meta.js';
 import { PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../api/names.js';
-import { type NetworkConfig, parseNetworkConfig } from '../api/network-attachment.js';
+import { type NetworkConfig, parseNetworkConfig } from '../api/networks/network-attachment.js';
 import type { Client } from '../kube/client.js';
 import type { Clock } from '../kube/clock.js';
 import { messageOf } from '../kube/errors.js';

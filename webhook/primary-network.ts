@@ -11,7 +11,7 @@ import {
   REQUESTED_ADDRESSES_ANNOTATION,
 } from '../api/names.js';
 import { isLauncher } from '../api/pod.js';
-import { requestedAddresses } from '../api/requested-addresses.js';
+import { requestedAddresses } from '../api/networks/requested-addresses.js';
 import { ipamExtensionsClaimName } from '../api/vm-claims.js';
 import type { ClusterView, Recheck } from '../cluster/cluster-view.js';
 import { chooseNetworkClaim } from '../cluster/element-claim.js';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { readHoldfastIpam } from '../../api/ipam-config.js';
+import { readHoldfastIpam } from '../../api/networks/ipam-config.js';
 import type { AddressPoolSpec } from '../../api/address-pool.js';
 import { derivedPoolName, derivedSpec } from './derived-pool.js';
-import { type NadRights } from '../../api/nad-rights.js';
+import { type NadRights } from '../../api/networks/nad-rights.js';
 
 const PATH = 'spec.config.ipam';
 

@@ -1,11 +1,11 @@
 import type { AddressPool, AddressPoolSpec, PoolSubnet } from '../../api/address-pool.js';
 import { claimName, labelValue } from '../../api/ipam-claim.js';
-import type { HoldfastIpamConfig, WhereaboutsRange } from '../../api/ipam-config.js';
-import { POOL_FIELDS } from '../../api/ipam-keys.js';
+import type { HoldfastIpamConfig, WhereaboutsRange } from '../../api/networks/ipam-config.js';
+import { POOL_FIELDS } from '../../api/networks/ipam-keys.js';
 import { POOL_LIMITS } from '../../api/limits.js';
-import type { NadRights } from '../../api/nad-rights.js';
+import type { NadRights } from '../../api/networks/nad-rights.js';
 import { ADDRESS_POOL_KIND, IPAM_API_VERSION, POOL_FINALIZER, POOL_NAD_NAMESPACE } from '../../api/names.js';
-import type { NetworkConfigProblem } from '../../api/network-attachment.js';
+import type { NetworkConfigProblem } from '../../api/networks/network-attachment.js';
 import { type Address, AddressError, formatAddress, parseAddress, parseAddressOrPrefix } from '../address/address.js';
 import { type Cidr, containsAddress, firstOf, formatCidr, lastOf, networkOf } from '../address/cidr.js';
 import { type Pool, type PoolProblem, compilePool, parseDuration } from './pool.js';

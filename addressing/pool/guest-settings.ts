@@ -1,4 +1,4 @@
-import type { NadGuestOptions } from '../../api/nad-guests.js';
+import type { NadGuestOptions } from '../../api/networks/nad-guests.js';
 import { type Address, AddressError, parseAddress } from '../address/address.js';
 import { type Cidr, containsAddress, parseCidr } from '../address/cidr.js';
 import { MIN_IPV6_MTU, isDomain } from './guest.js';

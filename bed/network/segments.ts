@@ -1,6 +1,6 @@
 import { DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION } from '../../api/names.js';
 import type { KubeObject } from '../../api/meta.js';
-import { NetworkSelectionError, parseNetworkSelections } from '../../api/network-selection.js';
+import { NetworkSelectionError, parseNetworkSelections } from '../../api/networks/network-selection.js';
 import type { Client } from '../../kube/client.js';
 import { NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
 

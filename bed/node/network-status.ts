@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { DEFAULT_NETWORK_ANNOTATION, NETWORK_STATUS_ANNOTATION, NETWORKS_ANNOTATION } from '../../api/names.js';
 import { parseMac } from '../../api/mac-address.js';
-import { interfaceNameOf, parseNetworkSelections } from '../../api/network-selection.js';
+import { interfaceNameOf, parseNetworkSelections } from '../../api/networks/network-selection.js';
 import { generateMac } from './guest-interfaces.js';
 import type { KubeletPod } from './pod.js';
 

@@ -1,6 +1,6 @@
 import { joinKey } from '../../api/meta.js';
 import { DEFAULT_NETWORK_ANNOTATION, PRIMARY_CLAIM_ANNOTATION } from '../../api/names.js';
-import { networkSelectionsOf } from '../../api/network-selection.js';
+import { networkSelectionsOf } from '../../api/networks/network-selection.js';
 import type { Pod } from '../../api/pod.js';
 import type { Patch } from '../../kube/client.js';
 

@@ -2,7 +2,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { VirtualMachine } from '../../api/kubevirt.js';
 import { controllerOf } from '../../api/meta.js';
 import { CLAIM_FINALIZER, CLAIM_REFERENCE_KEY, CLAIM_VM_LABEL } from '../../api/names.js';
-import { interfaceNameOf, networkSelectionsOf } from '../../api/network-selection.js';
+import { interfaceNameOf, networkSelectionsOf } from '../../api/networks/network-selection.js';
 import type { Pod } from '../../api/pod.js';
 import type { Client } from '../../kube/client.js';
 import { CONFIG_MAPS, IPAM_CLAIMS } from '../../kube/resources.js';

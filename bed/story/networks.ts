@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { PoolSubnet } from '../../api/address-pool.js';
-import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
+import type { NetworkAttachmentDefinition } from '../../api/networks/network-attachment.js';
 import type { Client } from '../../kube/client.js';
 import { NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
 

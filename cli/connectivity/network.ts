@@ -1,7 +1,7 @@
-import { readIpamDelegation } from '../../api/ipam-delegation.js';
+import { readIpamDelegation } from '../../api/networks/ipam-delegation.js';
 import { joinKey, objectKey } from '../../api/meta.js';
-import { deliveryOf } from '../../api/nad-guests.js';
-import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../../api/network-attachment.js';
+import { deliveryOf } from '../../api/networks/nad-guests.js';
+import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../../api/networks/network-attachment.js';
 import type { Client } from '../../kube/client.js';
 import { NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
 import { CommandError } from '../exit-code.js';

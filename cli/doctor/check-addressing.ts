@@ -1,8 +1,8 @@
 import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import { BAD_POOL_CONDITIONS } from '../../api/conditions.js';
-import { readIpamDelegation } from '../../api/ipam-delegation.js';
+import { readIpamDelegation } from '../../api/networks/ipam-delegation.js';
 import { objectKey } from '../../api/meta.js';
-import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../../api/network-attachment.js';
+import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../../api/networks/network-attachment.js';
 import { docsUrl } from '../../process/docs-url.js';
 import { firstOfMany } from '../output.js';
 import { needsAction } from '../usage/pools.js';

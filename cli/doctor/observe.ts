@@ -3,7 +3,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type KubeObject, joinKey } from '../../api/meta.js';
 import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, RESPONDERS_NAMESPACE } from '../../api/names.js';
 import type { KubeVirt, VirtualMachine } from '../../api/kubevirt.js';
-import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
+import type { NetworkAttachmentDefinition } from '../../api/networks/network-attachment.js';
 import type { Pod } from '../../api/pod.js';
 import { type Event, EVENTS } from '../../kube/events.js';
 import { type Lease, LEASES } from '../../kube/leader-election.js';

@@ -2,7 +2,7 @@ import { type IPAMClaim, claimNadOf, claimOwnerOf, labelValue } from '../../api/
 import { secondaryNetworks } from '../../api/kubevirt.js';
 import { joinKey, objectKey } from '../../api/meta.js';
 import { CLAIM_VM_LABEL } from '../../api/names.js';
-import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
+import type { NetworkAttachmentDefinition } from '../../api/networks/network-attachment.js';
 import { controllingVmi } from '../../api/pod.js';
 import { unnotedClaimNames } from '../../api/vm-claims.js';
 import { StatusError } from '../../kube/errors.js';

@@ -1,15 +1,20 @@
-import { HOLDFAST_IPAM, WHEREABOUTS_IPAM, readIpamDelegation, unintendedLoss } from '../../api/ipam-delegation.js';
+import {
+  HOLDFAST_IPAM,
+  WHEREABOUTS_IPAM,
+  readIpamDelegation,
+  unintendedLoss,
+} from '../../api/networks/ipam-delegation.js';
 import { asList, asRecord } from '../../api/json.js';
 import { secondaryNetworks } from '../../api/kubevirt.js';
 import { joinKey, objectKey } from '../../api/meta.js';
-import { deliveryOf } from '../../api/nad-guests.js';
+import { deliveryOf } from '../../api/networks/nad-guests.js';
 import { PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../../api/names.js';
 import {
   type NetworkAttachmentDefinition,
   type NetworkConfigProblem,
   parseNetworkConfig,
   readCniConfig,
-} from '../../api/network-attachment.js';
+} from '../../api/networks/network-attachment.js';
 import { docsUrl } from '../../process/docs-url.js';
 import { type CheckReport, checkReads } from '../doctor/check-report.js';
 import { type Finding, errorOf, warningOf } from '../doctor/finding.js';

@@ -1,6 +1,6 @@
 import type { KubeVirt } from '../../api/kubevirt.js';
 import type { KubeObject } from '../../api/meta.js';
-import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
+import type { NetworkAttachmentDefinition } from '../../api/networks/network-attachment.js';
 import type { Client } from '../../kube/client.js';
 import { clusterResource, namespacedResource } from '../../kube/resource.js';
 import {

@@ -7,7 +7,7 @@ import { type VirtualMachineInstance, secondaryNetworks } from '../../api/kubevi
 import { parseMac } from '../../api/mac-address.js';
 import { type KubeObject, joinKey, objectKey } from '../../api/meta.js';
 import { NETWORK_STATUS_ANNOTATION } from '../../api/names.js';
-import { NetworkSelectionError, networkSelectionsOf } from '../../api/network-selection.js';
+import { NetworkSelectionError, networkSelectionsOf } from '../../api/networks/network-selection.js';
 import { type Pod, isTerminal, networkStatuses, reportedIPsOf } from '../../api/pod.js';
 
 /** What decides whether a lease may be released. Read after the lease, so that the precondition of the write covers the time since. */

@@ -4,7 +4,7 @@ import { type AddressPool, addressSpaceOf } from '../../api/address-pool.js';
 import { labelValue } from '../../api/ipam-claim.js';
 import { type KubeObject, joinKey, objectKey, splitKey } from '../../api/meta.js';
 import { LEASE_OWNER_NAME, LEASE_OWNER_NAMESPACE } from '../../api/names.js';
-import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../../api/network-attachment.js';
+import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../../api/networks/network-attachment.js';
 import { hasUid } from '../../api/pod.js';
 import { type Address, formatAddress, parseAddress } from '../../addressing/address/address.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';

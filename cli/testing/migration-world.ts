@@ -1,4 +1,4 @@
-import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
+import type { NetworkAttachmentDefinition } from '../../api/networks/network-attachment.js';
 import type { Pod } from '../../api/pod.js';
 import { NETWORKS_ANNOTATION, NETWORK_STATUS_ANNOTATION } from '../../api/names.js';
 import { readLease, releaseLease } from '../../addressing/lease/lease.js';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { AddressLease } from '../../api/address-lease.js';
 import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
+import type { NetworkAttachmentDefinition } from '../../api/networks/network-attachment.js';
 import type { Pod } from '../../api/pod.js';
 import type { Event } from '../../kube/events.js';
 import { apiError } from '../../test/api-errors.js';

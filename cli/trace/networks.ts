@@ -1,6 +1,6 @@
-import { dhcpNetworksOf, severalDefaultRoutes } from '../../api/default-routes.js';
-import { deliveryOf } from '../../api/nad-guests.js';
-import { readIpamDelegation, unintendedLoss } from '../../api/ipam-delegation.js';
+import { dhcpNetworksOf, severalDefaultRoutes } from '../../api/networks/default-routes.js';
+import { deliveryOf } from '../../api/networks/nad-guests.js';
+import { readIpamDelegation, unintendedLoss } from '../../api/networks/ipam-delegation.js';
 import { type ClaimOwner, type IPAMClaim, claimOwnerOf } from '../../api/ipam-claim.js';
 import {
   DEVICE_NETWORK_PROBLEM,
@@ -14,13 +14,13 @@ import { asRecord } from '../../api/json.js';
 import { controllerOf, isBeingDeleted, joinKey } from '../../api/meta.js';
 import { EventReason } from '../../api/event-reasons.js';
 import { DEFAULT_ROUTE_ANNOTATION, PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../../api/names.js';
-import { parseNetworkConfig } from '../../api/network-attachment.js';
+import { parseNetworkConfig } from '../../api/networks/network-attachment.js';
 import {
   describeUnknownNetworks,
   describeUnsupportedNetwork,
   requestedAddresses,
   requestedNetworks,
-} from '../../api/requested-addresses.js';
+} from '../../api/networks/requested-addresses.js';
 import { describeClaimOwner, isForVmNetwork, isOwnedBy, possibleClaimNames } from '../../api/vm-claims.js';
 import { type Read, isUnread, valueOf } from '../reader.js';
 import { traceClaim } from './claims.js';

@@ -1,7 +1,7 @@
 import type { AddressLease } from '../../api/address-lease.js';
 import { type AddressPool, addressSpaceOf } from '../../api/address-pool.js';
 import { type IPAMClaim, labelValue } from '../../api/ipam-claim.js';
-import { readIpamDelegation } from '../../api/ipam-delegation.js';
+import { readIpamDelegation } from '../../api/networks/ipam-delegation.js';
 import { joinKey, splitKey } from '../../api/meta.js';
 import {
   CLAIM_VM_LABEL,
@@ -10,7 +10,7 @@ import {
   LEASE_OWNER_NAME,
   LEASE_OWNER_NAMESPACE,
 } from '../../api/names.js';
-import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
+import type { NetworkAttachmentDefinition } from '../../api/networks/network-attachment.js';
 import { type Pod, controllingVmi, isTerminal } from '../../api/pod.js';
 import { possibleClaimNames } from '../../api/vm-claims.js';
 import { parseAddress } from '../../addressing/address/address.js';

@@ -3,7 +3,7 @@ import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { VirtualMachine, VirtualMachineInstance } from '../../api/kubevirt.js';
 import type { Condition, KubeObject } from '../../api/meta.js';
-import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
+import type { NetworkAttachmentDefinition } from '../../api/networks/network-attachment.js';
 import type { Pod } from '../../api/pod.js';
 import type { Event } from '../../kube/events.js';
 import type { Read } from '../reader.js';

@@ -1,11 +1,11 @@
 import type { AddressLease } from '../../api/address-lease.js';
 import { isCapacityResource } from '../../api/capacity.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { HOLDFAST_IPAM, readIpamDelegation } from '../../api/ipam-delegation.js';
+import { HOLDFAST_IPAM, readIpamDelegation } from '../../api/networks/ipam-delegation.js';
 import { type KubeObject, type ObjectMeta, joinKey, objectKey } from '../../api/meta.js';
 import { CLAIM_OWNER_UID } from '../../api/names.js';
-import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
-import { NetworkSelectionError, networkSelectionsOf } from '../../api/network-selection.js';
+import type { NetworkAttachmentDefinition } from '../../api/networks/network-attachment.js';
+import { NetworkSelectionError, networkSelectionsOf } from '../../api/networks/network-selection.js';
 import { type Pod, controllingVmi, isLauncher, isTerminal, staticPodUidOf } from '../../api/pod.js';
 import { isResponderClaim } from '../../api/responders.js';
 import type { Client } from '../../kube/client.js';

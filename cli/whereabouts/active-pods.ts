@@ -14,7 +14,7 @@ import {
   NetworkSelectionError,
   interfaceNameOf,
   networkSelectionsOf,
-} from '../../api/network-selection.js';
+} from '../../api/networks/network-selection.js';
 import { type NetworkStatus, type Pod, hasUid, isTerminal, networkStatuses, reportedIPsOf } from '../../api/pod.js';
 import type { SourceNad } from './nads.js';
 

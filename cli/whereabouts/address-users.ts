@@ -1,5 +1,5 @@
 import { objectKey } from '../../api/meta.js';
-import { interfaceNameOf } from '../../api/network-selection.js';
+import { interfaceNameOf } from '../../api/networks/network-selection.js';
 import type { Pod } from '../../api/pod.js';
 import { type Address, formatAddress, sameAddress } from '../../addressing/address/address.js';
 import { type Pool, subnetOf } from '../../addressing/pool/pool.js';

@@ -1,5 +1,5 @@
-import { type HoldfastIpamConfig, readHoldfastIpam } from '../../api/ipam-config.js';
-import { HOLDFAST_IPAM, type IpamSection, WHEREABOUTS_IPAM, ipamSections } from '../../api/ipam-delegation.js';
+import { type HoldfastIpamConfig, readHoldfastIpam } from '../../api/networks/ipam-config.js';
+import { HOLDFAST_IPAM, type IpamSection, WHEREABOUTS_IPAM, ipamSections } from '../../api/networks/ipam-delegation.js';
 import { byAge, objectKey } from '../../api/meta.js';
 import { DEFAULT_GLOBAL_NAMESPACES } from '../../api/names.js';
 import {
@@ -7,9 +7,9 @@ import {
   type NetworkAttachmentDefinition,
   parseNetworkConfig,
   readCniConfig,
-} from '../../api/network-attachment.js';
+} from '../../api/networks/network-attachment.js';
 import { type DerivedSpec, derivedSpec } from '../../addressing/pool/derived-pool.js';
-import { DEFAULT_MAX_DERIVED_POOLS, nadRightsFrom } from '../../api/nad-rights.js';
+import { DEFAULT_MAX_DERIVED_POOLS, nadRightsFrom } from '../../api/networks/nad-rights.js';
 import type { Conflict } from './plan-types.js';
 
 /** A valid NAD that delegates to whereabouts now or did before. */

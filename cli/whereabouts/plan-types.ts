@@ -3,7 +3,7 @@ import type { AddressLease, LeaseOwner } from '../../api/address-lease.js';
 import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { KubeObject } from '../../api/meta.js';
-import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
+import type { NetworkAttachmentDefinition } from '../../api/networks/network-attachment.js';
 import type { Pod } from '../../api/pod.js';
 import { namespacedResource } from '../../kube/resource.js';
 

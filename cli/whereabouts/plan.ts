@@ -2,7 +2,7 @@ import { addressSpaceOf } from '../../api/address-pool.js';
 import { objectKey } from '../../api/meta.js';
 import { controllingVmi } from '../../api/pod.js';
 import { formatAddress } from '../../addressing/address/address.js';
-import { HOLDFAST_IPAM } from '../../api/ipam-delegation.js';
+import { HOLDFAST_IPAM } from '../../api/networks/ipam-delegation.js';
 import { DEFAULT_GLOBAL_NAMESPACES } from '../../api/names.js';
 import { ActivePods } from './active-pods.js';
 import { type AddressUser, findAddressUsers } from './address-users.js';

@@ -6,7 +6,7 @@ import {
   defaultSelectionOf,
   interfaceNameOf,
   networkSelectionsOf,
-} from '../../api/network-selection.js';
+} from '../../api/networks/network-selection.js';
 import type { Address } from '../../addressing/address/address.js';
 import type { Clock } from '../../kube/clock.js';
 import type { ParsedNad } from '../../cluster/transforms.js';

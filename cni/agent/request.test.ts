@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { pluginFingerprint } from '../../api/ipam-delegation.js';
+import { pluginFingerprint } from '../../api/networks/ipam-delegation.js';
 import {
   CONTAINERD_NETNS,
   NO_POD_ENV,

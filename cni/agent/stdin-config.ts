@@ -1,4 +1,4 @@
-import { HOLDFAST_IPAM, pluginFingerprint } from '../../api/ipam-delegation.js';
+import { HOLDFAST_IPAM, pluginFingerprint } from '../../api/networks/ipam-delegation.js';
 import { describeValue, isRecord } from '../../api/json.js';
 import { parseLeaseMac, parseMac } from '../../api/mac-address.js';
 import {

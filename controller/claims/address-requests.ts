@@ -22,7 +22,7 @@ import {
   describeUnsupportedNetwork,
   requestedAddresses,
   requestedNetworks,
-} from '../../api/requested-addresses.js';
+} from '../../api/networks/requested-addresses.js';
 import type { DesiredClaim, InterfaceProblem } from './desired-claim.js';
 import type { ObservedWorkload, OwnerSpec } from './observed-workload.js';
 import { type OwnedClaim, isInUse } from './ownership.js';

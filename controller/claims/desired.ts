@@ -1,12 +1,12 @@
-import { severalDefaultRoutes } from '../../api/default-routes.js';
+import { severalDefaultRoutes } from '../../api/networks/default-routes.js';
 import { EventReason } from '../../api/event-reasons.js';
 import { type ClaimOwner, type IPAMClaim, claimNadOf } from '../../api/ipam-claim.js';
 import { DEVICE_NETWORK_PROBLEM } from '../../api/kubevirt.js';
 import { type KubeObject, isBeingDeleted } from '../../api/meta.js';
-import { unintendedLoss } from '../../api/ipam-delegation.js';
+import { unintendedLoss } from '../../api/networks/ipam-delegation.js';
 import { DEFAULT_ROUTE_ANNOTATION, VIRTUAL_MACHINE_KIND } from '../../api/names.js';
 import { podInterfaceName } from '../../api/pod.js';
-import { requestedNetworks } from '../../api/requested-addresses.js';
+import { requestedNetworks } from '../../api/networks/requested-addresses.js';
 import { isForVmNetwork } from '../../api/vm-claims.js';
 import { PRIMARY_POD_INTERFACE } from '../../cluster/primary-network.js';
 import { addressRequestOf, readSpecifiedMac, requestingSpecOf, unservedRequests } from './address-requests.js';

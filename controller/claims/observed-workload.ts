@@ -1,4 +1,4 @@
-import { type DhcpNetwork, dhcpNetworksOf } from '../../api/default-routes.js';
+import { type DhcpNetwork, dhcpNetworksOf } from '../../api/networks/default-routes.js';
 import type { ClaimOwner, IPAMClaim } from '../../api/ipam-claim.js';
 import {
   type SecondaryNetwork,
@@ -15,9 +15,9 @@ import {
   secondaryNetworks,
 } from '../../api/kubevirt.js';
 import { type KubeObject, type ObjectMeta, joinKey } from '../../api/meta.js';
-import type { Delivery } from '../../api/nad-guests.js';
-import type { IpamDelegation } from '../../api/ipam-delegation.js';
-import type { NetworkConfig } from '../../api/network-attachment.js';
+import type { Delivery } from '../../api/networks/nad-guests.js';
+import type { IpamDelegation } from '../../api/networks/ipam-delegation.js';
+import type { NetworkConfig } from '../../api/networks/network-attachment.js';
 import type { Pod } from '../../api/pod.js';
 import { ownerOfVmi } from '../../api/vm-claims.js';
 import type { PrimaryNetwork } from '../../cluster/primary-network.js';

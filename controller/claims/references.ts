@@ -1,7 +1,7 @@
 import { type IPAMClaim, claimNadOf, claimVmNetworkOf } from '../../api/ipam-claim.js';
 import { joinKey } from '../../api/meta.js';
 import { PRIMARY_CLAIM_ANNOTATION } from '../../api/names.js';
-import { type NetworkSelection, interfaceNameOf, networkSelectionsOf } from '../../api/network-selection.js';
+import { type NetworkSelection, interfaceNameOf, networkSelectionsOf } from '../../api/networks/network-selection.js';
 import { type NetworkStatus, type Pod, controllingVmi, networkStatuses, ordinalInterfaceName } from '../../api/pod.js';
 import { claimInterfaces } from '../../api/vm-claims.js';
 import type { ObservedWorkload } from './observed-workload.js';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { bareAddress } from '../../test/bare-address.js';
-import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
+import type { NetworkAttachmentDefinition } from '../../api/networks/network-attachment.js';
 import type { Pod } from '../../api/pod.js';
 import { IP_POOLS } from '../../cli/whereabouts/plan-types.js';
 import { forEachParallel } from '../../kube/run-in-slices.js';

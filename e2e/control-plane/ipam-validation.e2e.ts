@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
-import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
+import type { NetworkAttachmentDefinition } from '../../api/networks/network-attachment.js';
 import { PoolDirectory } from '../../addressing/directory/directory.js';
 import type { PoolLease } from '../../ipam/validation/review.js';
 import { createValidationWebhook } from '../../ipam/validation/webhook.js';
@@ -13,7 +13,7 @@ import {
   SECRETS,
   VALIDATING_WEBHOOK_CONFIGURATIONS,
 } from '../../kube/resources.js';
-import { nadRightsFrom } from '../../api/nad-rights.js';
+import { nadRightsFrom } from '../../api/networks/nad-rights.js';
 import { IPAM_SETTINGS, type IpamConfig } from '../../process/config/config.js';
 import { type Component, type ProcessContext, closeContext, createContext } from '../../process/context.js';
 import { ADDRESS_POOL_WATCH, NAD_WATCH } from '../../cluster/watch-specs.js';

@@ -5,7 +5,7 @@ import { guestSettings } from '../../addressing/pool/guest-settings.js';
 import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
 import { type IPAMClaim, claimOwnerOf } from '../../api/ipam-claim.js';
 import { byAge, objectKey } from '../../api/meta.js';
-import type { NadGuestOptions } from '../../api/nad-guests.js';
+import type { NadGuestOptions } from '../../api/networks/nad-guests.js';
 import { shortHash } from '../../api/names.js';
 import { claimEventSubject, claimEventSubjects } from '../../cluster/event-subjects.js';
 import type { Lister } from '../../kube/cache.js';

@@ -1,14 +1,14 @@
 import { type AddressPool, type AddressPoolSpec, addressSpaceOf, nadNamespaceOf } from '../../api/address-pool.js';
-import { WHEREABOUTS_IPAM } from '../../api/ipam-delegation.js';
+import { WHEREABOUTS_IPAM } from '../../api/networks/ipam-delegation.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { EventReason } from '../../api/event-reasons.js';
-import type { NetworkConfigProblem } from '../../api/network-attachment.js';
+import type { NetworkConfigProblem } from '../../api/networks/network-attachment.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import { type SpacePool, addressSpaceRefusal } from '../../addressing/pool/address-space-rights.js';
 import { derivedPool, derivedPoolName } from '../../addressing/pool/derived-pool.js';
-import { type NadRights } from '../../api/nad-rights.js';
+import { type NadRights } from '../../api/networks/nad-rights.js';
 import { type ExistingPool, isDifferent, isSamePool, refusedSpec, withAddressesOf } from './pool-meaning.js';
 import {
   type NadAgreement,

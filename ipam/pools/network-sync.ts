@@ -1,7 +1,7 @@
 import type { AddressPool } from '../../api/address-pool.js';
 import { isBeingDeleted } from '../../api/meta.js';
 import { EventReason } from '../../api/event-reasons.js';
-import { type NadRightsLookup, poolLimitMessage } from '../../api/nad-rights.js';
+import { type NadRightsLookup, poolLimitMessage } from '../../api/networks/nad-rights.js';
 import type { CallOptions, Client } from '../../kube/client.js';
 import type { Cache, Lister } from '../../kube/cache.js';
 import type { SyncResult } from '../../kube/controller-loop.js';

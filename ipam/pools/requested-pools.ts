@@ -4,8 +4,8 @@ import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
 import type { ReasonOf } from '../../api/conditions.js';
 import { EventReason } from '../../api/event-reasons.js';
 import { objectKey } from '../../api/meta.js';
-import type { NadRights } from '../../api/nad-rights.js';
-import type { NetworkConfigProblem } from '../../api/network-attachment.js';
+import type { NadRights } from '../../api/networks/nad-rights.js';
+import type { NetworkConfigProblem } from '../../api/networks/network-attachment.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { MAX_NAMED } from './named-leases.js';
 

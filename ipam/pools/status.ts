@@ -1,7 +1,7 @@
 import { PoolCondition } from '../../api/conditions.js';
 import type { AddressPoolStatus } from '../../api/address-pool.js';
 import type { Condition } from '../../api/meta.js';
-import type { NetworkConfigProblem } from '../../api/network-attachment.js';
+import type { NetworkConfigProblem } from '../../api/networks/network-attachment.js';
 import { COUNTS, type CountField } from '../../addressing/address-states.js';
 import { toSafeNumber } from '../../addressing/address/ranges.js';
 import { FAMILIES, type Family } from '../../addressing/address/address.js';

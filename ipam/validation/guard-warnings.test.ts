@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { AddressPool } from '../../api/address-pool.js';
 import { POOL_NAD_NAMESPACE } from '../../api/names.js';
-import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
+import type { NetworkAttachmentDefinition } from '../../api/networks/network-attachment.js';
 import { transformNad } from '../../cluster/transforms.js';
 import { adminPool } from '../../test/pool-objects.js';
 import { guardModeOf, warnOfGuard } from './guard-warnings.js';

@@ -1,7 +1,7 @@
 import type { AddressPool } from '../../api/address-pool.js';
-import { chainedPlugins, ipamSections } from '../../api/ipam-delegation.js';
+import { chainedPlugins, ipamSections } from '../../api/networks/ipam-delegation.js';
 import { asList, asRecord } from '../../api/json.js';
-import { type NetworkAttachmentDefinition, readCniConfig } from '../../api/network-attachment.js';
+import { type NetworkAttachmentDefinition, readCniConfig } from '../../api/networks/network-attachment.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { isAdminPool } from './review.js';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
+import type { NetworkAttachmentDefinition } from '../../api/networks/network-attachment.js';
 import { transformNad } from '../../cluster/transforms.js';
 import { warnOfPersistence, warnOfUnreadableConfig } from './nad-admission.js';
 

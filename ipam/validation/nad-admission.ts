@@ -1,7 +1,7 @@
 import { type AdmissionRequest, type AdmissionResponse, Reviewer } from '../../admission/review.js';
-import { HOLDFAST_IPAM, misspelledFlagProblems, unintendedLoss } from '../../api/ipam-delegation.js';
+import { HOLDFAST_IPAM, misspelledFlagProblems, unintendedLoss } from '../../api/networks/ipam-delegation.js';
 import { joinKey } from '../../api/meta.js';
-import { type NetworkAttachmentDefinition, readCniConfig } from '../../api/network-attachment.js';
+import { type NetworkAttachmentDefinition, readCniConfig } from '../../api/networks/network-attachment.js';
 import { type ParsedNad, transformNad } from '../../cluster/transforms.js';
 import type { Clock } from '../../kube/clock.js';
 import { FairSemaphore, FairSemaphoreError } from '../../kube/fair-semaphore.js';

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
-import type { NetworkConfigProblem } from '../../api/network-attachment.js';
+import type { NetworkConfigProblem } from '../../api/networks/network-attachment.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import { derivedPool, derivedSpec } from '../../addressing/pool/derived-pool.js';
-import { type NadRightsLookup } from '../../api/nad-rights.js';
+import { type NadRightsLookup } from '../../api/networks/nad-rights.js';
 
 const MAX_SHOWN_LENGTH = 120;
 

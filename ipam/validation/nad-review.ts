@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { addressSpaceOf } from '../../api/address-pool.js';
 import { byAge, objectKey } from '../../api/meta.js';
-import type { NetworkConfigProblem } from '../../api/network-attachment.js';
-import { poolLimitMessage } from '../../api/nad-rights.js';
+import type { NetworkConfigProblem } from '../../api/networks/network-attachment.js';
+import { poolLimitMessage } from '../../api/networks/nad-rights.js';
 import { BY_NAD_NAMESPACE } from '../../cluster/watch-specs.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { addressSpaceRefusal } from '../../addressing/pool/address-space-rights.js';

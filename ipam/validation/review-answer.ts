@@ -2,7 +2,7 @@ import type { AdmissionMetrics } from '../../admission/metrics.js';
 import type { AdmissionResponse } from '../../admission/review.js';
 import type { AddressPool } from '../../api/address-pool.js';
 import { describeValue, isRecord } from '../../api/json.js';
-import type { NetworkAttachmentDefinition } from '../../api/network-attachment.js';
+import type { NetworkAttachmentDefinition } from '../../api/networks/network-attachment.js';
 import type { Clock } from '../../kube/clock.js';
 import type { Logger } from '../../kube/log.js';
 import type { ValidationResult, ValidationView } from './review.js';

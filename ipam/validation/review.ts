@@ -3,7 +3,7 @@ import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import type { SpacePool } from '../../addressing/pool/address-space-rights.js';
 import { type Pool, compilePool } from '../../addressing/pool/pool.js';
 import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
-import type { NadRightsLookup } from '../../api/nad-rights.js';
+import type { NadRightsLookup } from '../../api/networks/nad-rights.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { BY_NAD_NAMESPACE } from '../../cluster/watch-specs.js';
 

@@ -15,7 +15,7 @@ import {
   VALIDATION_SETTINGS,
   type ValidationServerConfig,
 } from './admission-config.js';
-import type { NadRightsConfig } from '../../api/nad-rights.js';
+import type { NadRightsConfig } from '../../api/networks/nad-rights.js';
 import {
   type FeatureGates,
   DEFAULT_FEATURE_GATES,

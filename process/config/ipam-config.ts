@@ -1,4 +1,4 @@
-import { DEFAULT_MAX_DERIVED_POOLS, type NadRightsConfig } from '../../api/nad-rights.js';
+import { DEFAULT_MAX_DERIVED_POOLS, type NadRightsConfig } from '../../api/networks/nad-rights.js';
 import { DEFAULT_GLOBAL_NAMESPACES } from '../../api/names.js';
 import {
   type Settings,

@@ -6,7 +6,7 @@ import {
   describeSelection,
   isDefaultNetwork,
   networkSelectionsOf,
-} from '../../../api/network-selection.js';
+} from '../../../api/networks/network-selection.js';
 import { controllingVmi, isLauncher } from '../../../api/pod.js';
 import { describeClaimOwner, isOwnedBy, possibleClaimNames } from '../../../api/vm-claims.js';
 import type { ClusterView, Recheck } from '../../../cluster/cluster-view.js';

@@ -2,7 +2,7 @@ import type { AddressLease } from '../../../api/address-lease.js';
 import { type IPAMClaim, claimNadOf, labelValue } from '../../../api/ipam-claim.js';
 import { type ObjectMeta, objectKey } from '../../../api/meta.js';
 import { IPS_ALLOCATED, LEASE_OWNER_UID } from '../../../api/names.js';
-import { describeSelection } from '../../../api/network-selection.js';
+import { describeSelection } from '../../../api/networks/network-selection.js';
 import type { Client } from '../../../kube/client.js';
 import type { Clock } from '../../../kube/clock.js';
 import { messageOf } from '../../../kube/errors.js';

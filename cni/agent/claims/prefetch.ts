@@ -5,7 +5,7 @@ import {
   NetworkSelectionError,
   interfaceNameOf,
   networkSelectionsOf,
-} from '../../../api/network-selection.js';
+} from '../../../api/networks/network-selection.js';
 import { controllingVmi, isTerminal } from '../../../api/pod.js';
 import type { Clock, Random } from '../../../kube/clock.js';
 import type { Logger } from '../../../kube/log.js';

@@ -1,7 +1,7 @@
 import { type IPAMClaim, claimOwnerOf } from '../../../api/ipam-claim.js';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../api/kubevirt.js';
 import { type KubeObject, joinKey, splitKey } from '../../../api/meta.js';
-import type { NetworkConfig } from '../../../api/network-attachment.js';
+import type { NetworkConfig } from '../../../api/networks/network-attachment.js';
 import { findUnlessGone } from '../../../kube/absence.js';
 import type { Client } from '../../../kube/client.js';
 import type { Clock } from '../../../kube/clock.js';

@@ -8,7 +8,7 @@ import {
   SHARED_ADDRESSES_ANNOTATION,
 } from '../../../api/names.js';
 import { podInterfaceName } from '../../../api/pod.js';
-import { networkSelectionsOf } from '../../../api/network-selection.js';
+import { networkSelectionsOf } from '../../../api/networks/network-selection.js';
 import { parseAddress } from '../../../addressing/address/address.js';
 import type { Range } from '../../../addressing/address/ranges.js';
 import type { LeaseRecord } from '../../../addressing/lease/lease.js';

@@ -3,7 +3,7 @@ import type { AddressPool } from '../../../api/address-pool.js';
 import { type IPAMClaim, claimOwnerOf } from '../../../api/ipam-claim.js';
 import { type KubeObject, joinKey, objectKey } from '../../../api/meta.js';
 import { IPS_ALLOCATED, MIGRATION_LABEL, NETWORKS_ANNOTATION } from '../../../api/names.js';
-import { interfaceNameOf, parseNetworkSelections } from '../../../api/network-selection.js';
+import { interfaceNameOf, parseNetworkSelections } from '../../../api/networks/network-selection.js';
 import type { Pod } from '../../../api/pod.js';
 import type { Attachment } from '../attachment.js';
 import type { RequestContext } from '../request-context.js';

@@ -1,6 +1,6 @@
 import { type AddressPool, nadNamespaceOf } from '../../../api/address-pool.js';
 import { joinKey, objectKey } from '../../../api/meta.js';
-import type { NetworkAttachmentDefinition } from '../../../api/network-attachment.js';
+import type { NetworkAttachmentDefinition } from '../../../api/networks/network-attachment.js';
 import type { Client } from '../../../kube/client.js';
 import { TestInformer } from '../../../kube/testing/test-informer.js';
 import { apiError } from '../../../test/api-errors.js';

@@ -1,6 +1,6 @@
 import { type IPAMClaim, isWorkloadClaim } from '../../../api/ipam-claim.js';
 import { type KubeObject, type ObjectMeta, controllerOf, joinKey, objectKey } from '../../../api/meta.js';
-import { networkSelectionsOf } from '../../../api/network-selection.js';
+import { networkSelectionsOf } from '../../../api/networks/network-selection.js';
 import {
   type Pod,
   controllingVmi,

@@ -11,7 +11,7 @@ import { silentLogger } from '../../../kube/log.js';
 import type { SyncResult } from '../../../kube/controller-loop.js';
 import { POOL_INDEXES } from '../../../cluster/watch-specs.js';
 import type { ParsedNad } from '../../../cluster/transforms.js';
-import { nadRightsFrom } from '../../../api/nad-rights.js';
+import { nadRightsFrom } from '../../../api/networks/nad-rights.js';
 import { createLease } from '../../../addressing/lease/lease.js';
 import { leaseName } from '../../../addressing/lease/lease-name.js';
 import { parseAddress } from '../../../addressing/address/address.js';

@@ -1,6 +1,6 @@
 import type { AddressPool } from '../../../api/address-pool.js';
 import { parseAddress } from '../../../addressing/address/address.js';
-import { nadRightsFrom } from '../../../api/nad-rights.js';
+import { nadRightsFrom } from '../../../api/networks/nad-rights.js';
 import { POOL_INDEXES } from '../../../cluster/watch-specs.js';
 import { PoolDirectory } from '../../../addressing/directory/directory.js';
 import type { PoolLease, ValidationView } from '../review.js';

@@ -1,7 +1,7 @@
 import { claimName, claimOwnerOf, swappedClaimName, claimVmNetworkOf } from '../../../../api/ipam-claim.js';
 import { type SecondaryNetwork, type VirtualMachineInstance, secondaryNetworks } from '../../../../api/kubevirt.js';
 import { isBeingDeleted, joinKey, objectKey } from '../../../../api/meta.js';
-import { parseNetworkConfig } from '../../../../api/network-attachment.js';
+import { parseNetworkConfig } from '../../../../api/networks/network-attachment.js';
 import { PERSISTENT_IPS_LABEL } from '../../../../api/names.js';
 import { podInterfaceName } from '../../../../api/pod.js';
 import { ownerOfVmi } from '../../../../api/vm-claims.js';

@@ -1,7 +1,7 @@
 import type { IPAMClaim } from '../../../../api/ipam-claim.js';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../../api/kubevirt.js';
 import type { KubeObject } from '../../../../api/meta.js';
-import type { NetworkAttachmentDefinition } from '../../../../api/network-attachment.js';
+import type { NetworkAttachmentDefinition } from '../../../../api/networks/network-attachment.js';
 import type { Pod } from '../../../../api/pod.js';
 import type { Resource } from '../../../../kube/resource.js';
 import {

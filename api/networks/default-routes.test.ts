@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { dhcpNetworksOf, severalDefaultRoutes } from './default-routes.js';
-import { type VmInterface, type VmNetwork, type VmVolume, secondaryNetworks } from './kubevirt.js';
+import { type VmInterface, type VmNetwork, type VmVolume, secondaryNetworks } from '../kubevirt.js';
 import type { Delivery } from './nad-guests.js';
 
 const DELIVERIES: Readonly<Record<string, Delivery>> = {

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
-import { MAX_REQUESTED_ADDRESSES_LENGTH } from './limits.js';
-import { describeValue, isRecord } from './json.js';
-import { REQUESTED_ADDRESSES_ANNOTATION } from './names.js';
+import { MAX_REQUESTED_ADDRESSES_LENGTH } from '../limits.js';
+import { describeValue, isRecord } from '../json.js';
+import { REQUESTED_ADDRESSES_ANNOTATION } from '../names.js';
 
 /** The addresses that a VM requests on one of its networks: none, a list, or an invalid request. */
 export type AddressRequest =

@@ -1,6 +1,6 @@
-import { shortHash } from './names.js';
+import { shortHash } from '../names.js';
 import { type HoldfastIpamConfig, readHoldfastIpam } from './ipam-config.js';
-import { describeValue, isRecord } from './json.js';
+import { describeValue, isRecord } from '../json.js';
 import {
   type CniNetwork,
   type NetworkAttachmentDefinition,

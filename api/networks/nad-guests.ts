@@ -1,6 +1,6 @@
 import { HOLDFAST_IPAM, type IpamSection, ipamSections } from './ipam-delegation.js';
-import { asList, asRecord, describeValue, isRecord, recordsIn, truncate } from './json.js';
-import { GUEST_LIMITS, POOL_LIMITS } from './limits.js';
+import { asList, asRecord, describeValue, isRecord, recordsIn, truncate } from '../json.js';
+import { GUEST_LIMITS, POOL_LIMITS } from '../limits.js';
 import { type NetworkAttachmentDefinition, readCniConfig } from './network-attachment.js';
 
 /** CNI plugins that connect an interface to a layer-2 network and assign no address without an `ipam` object. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { asList, isRecord } from './json.js';
+import { asList, isRecord } from '../json.js';
 import { type Delivery, deliveryOf, readNadGuestOptions } from './nad-guests.js';
 
 function delivery(config: unknown): Delivery {

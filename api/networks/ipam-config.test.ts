@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { MAX_NAD_CONFIG_LENGTH, MAX_NAD_PLUGINS, POOL_LIMITS } from './limits.js';
+import { MAX_NAD_CONFIG_LENGTH, MAX_NAD_PLUGINS, POOL_LIMITS } from '../limits.js';
 import { readIpamDelegation } from './ipam-delegation.js';
 import { parseNetworkConfig } from './network-attachment.js';
 

@@ -1,7 +1,7 @@
-import { describeValue } from './json.js';
-import type { SecondaryNetwork, VmVolume, VmiSpec } from './kubevirt.js';
-import { joinKey } from './meta.js';
-import { DEFAULT_ROUTE_ANNOTATION } from './names.js';
+import { describeValue } from '../json.js';
+import type { SecondaryNetwork, VmVolume, VmiSpec } from '../kubevirt.js';
+import { joinKey } from '../meta.js';
+import { DEFAULT_ROUTE_ANNOTATION } from '../names.js';
 import type { Delivery } from './nad-guests.js';
 
 /** Default routes that a guest gets by DHCP. The guest uses one of them, and answers from other interfaces may leave through it. */

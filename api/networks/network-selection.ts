@@ -1,6 +1,6 @@
-import { describeValue, isRecord } from './json.js';
-import { type KubeObject, joinKey } from './meta.js';
-import { CLAIM_REFERENCE_KEY, DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION } from './names.js';
+import { describeValue, isRecord } from '../json.js';
+import { type KubeObject, joinKey } from '../meta.js';
+import { CLAIM_REFERENCE_KEY, DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION } from '../names.js';
 
 /**
  * The part of an element of the networks annotation (multi-net-spec §4.1) that Holdfast reads.

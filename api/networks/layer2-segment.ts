@@ -1,7 +1,7 @@
 import { deliveryOf } from './nad-guests.js';
 import { HOLDFAST_IPAM, ipamSections } from './ipam-delegation.js';
-import { recordsIn } from './json.js';
-import { RESOURCE_NAME_ANNOTATION } from './names.js';
+import { recordsIn } from '../json.js';
+import { RESOURCE_NAME_ANNOTATION } from '../names.js';
 import { type NetworkAttachmentDefinition, readCniConfig } from './network-attachment.js';
 
 /** Maximum length of the name of a bridge, an interface or a device-plugin resource. */

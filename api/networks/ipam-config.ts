@@ -1,4 +1,4 @@
-import type { AddressPoolSpec, PoolSubnet } from './address-pool.js';
+import type { AddressPoolSpec, PoolSubnet } from '../address-pool.js';
 import {
   IGNORED_KEYS,
   OBJECT_KEYS,
@@ -8,8 +8,8 @@ import {
   SUBNET_KEYS,
   WHEREABOUTS_KEYS,
 } from './ipam-keys.js';
-import { MAX_LABEL_KEY_LENGTH, POOL_LIMITS } from './limits.js';
-import { describeValue, isRecord, truncate } from './json.js';
+import { MAX_LABEL_KEY_LENGTH, POOL_LIMITS } from '../limits.js';
+import { describeValue, isRecord, truncate } from '../json.js';
 import type { NetworkConfigProblem } from './network-attachment.js';
 
 /** The content of `"ipam": {"type": "holdfast", …}`. Types are checked here, addresses when the pool is derived. */

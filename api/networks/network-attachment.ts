@@ -1,6 +1,6 @@
-import { MAX_NAD_CONFIG_LENGTH, MAX_NAD_PLUGINS, MAX_SUBNETS_LENGTH } from './limits.js';
-import { describeValue, isRecord } from './json.js';
-import type { KubeObject } from './meta.js';
+import { MAX_NAD_CONFIG_LENGTH, MAX_NAD_PLUGINS, MAX_SUBNETS_LENGTH } from '../limits.js';
+import { describeValue, isRecord } from '../json.js';
+import type { KubeObject } from '../meta.js';
 
 /** NetworkAttachmentDefinition, k8s.cni.cncf.io/v1 (multi-net-spec §3). */
 export interface NetworkAttachmentDefinition extends KubeObject {
