@@ -2,7 +2,7 @@ import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { VirtualMachine } from '../api/kubevirt.js';
 import { Client } from '../kube/client.js';
 import { loadCredentials } from '../kube/transport/credentials.js';
-import { Informer } from '../kube/informer.js';
+import { Informer } from '../kube/informers/informer.js';
 import { IPAM_CLAIMS, VIRTUAL_MACHINES } from '../kube/resources.js';
 import { Transport } from '../kube/transport/transport.js';
 import type { BedWithHoldfast } from '../bed/environment.js';

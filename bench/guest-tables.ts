@@ -12,7 +12,7 @@ import { parseAddress } from '../addressing/address/address.js';
 import { type LeaseRecord, createLease, readLease } from '../addressing/lease/lease.js';
 import type { Pool } from '../addressing/pool/pool.js';
 import { PoolDirectory } from '../addressing/directory/directory.js';
-import { Cache } from '../kube/cache.js';
+import { Cache } from '../kube/informers/cache.js';
 import { systemClock } from '../kube/clock.js';
 import { runInSlices } from '../kube/run-in-slices.js';
 import { adminPool, nad } from '../test/pool-objects.js';

@@ -4,7 +4,7 @@ import { capacityResource, isCapacityResource, readQuantity } from '../api/capac
 import { asRecord, asString, recordsIn } from '../api/json.js';
 import type { KubeObject } from '../api/meta.js';
 import { identityMetadataOf } from '../cluster/transforms.js';
-import type { WatchSpec } from '../kube/informers.js';
+import type { WatchSpec } from '../kube/informers/informers.js';
 import { NODES } from '../kube/resources.js';
 import type { SchedulingTraits, Taint } from './node-fit.js';
 

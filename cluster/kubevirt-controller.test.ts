@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { KubeVirt } from '../api/kubevirt.js';
 import type { ObjectMeta } from '../api/meta.js';
 import { LAUNCHER_CREATOR, NETWORKS_ANNOTATION } from '../api/names.js';
-import { Cache } from '../kube/cache.js';
+import { Cache } from '../kube/informers/cache.js';
 import { VMI_OWNER } from '../test/launcher-pods.js';
 import {
   type PoliciesConfigMap,
@@ -11,7 +11,7 @@ import {
   watchKubeVirt,
   vmiOfTrustedLauncher,
 } from './kubevirt-controller.js';
-import type { WatchSpec } from '../kube/informers.js';
+import type { WatchSpec } from '../kube/informers/informers.js';
 import { KUBEVIRT_WATCH } from './watch-specs.js';
 
 const KEY = 'holdfast-system/holdfast-policies';

@@ -8,7 +8,7 @@ import {
 } from '../api/names.js';
 import { type Pod, controllingVmi } from '../api/pod.js';
 import { CONFIG_MAPS } from '../kube/resources.js';
-import type { InformerRegistry, WatchSpec } from '../kube/informers.js';
+import type { InformerRegistry, WatchSpec } from '../kube/informers/informers.js';
 import { KUBEVIRT_WATCH } from './watch-specs.js';
 
 /** The user who creates launchers, or why that user is unknown. Then no pod gets a claim's address. */

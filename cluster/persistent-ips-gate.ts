@@ -3,8 +3,8 @@ import { UNSERVED_NAMESPACE } from '../api/names.js';
 import type { CommonConfig } from '../process/config/config.js';
 import type { FeatureGates } from '../process/config/feature-gates.js';
 import type { KubeObject } from '../api/meta.js';
-import type { Informer } from '../kube/informer.js';
-import type { InformerRegistry, WatchSpec } from '../kube/informers.js';
+import type { Informer } from '../kube/informers/informer.js';
+import type { InformerRegistry, WatchSpec } from '../kube/informers/informers.js';
 import { installedKubeVirt } from './kubevirt-controller.js';
 import { KUBEVIRT_WATCH } from './watch-specs.js';
 

@@ -1,7 +1,7 @@
 import { type KubeObject, joinKey } from '../api/meta.js';
 import { PRIMARY_NETWORK_LABEL } from '../api/names.js';
 import type { CniNetwork } from '../api/networks/network-attachment.js';
-import type { Lister } from '../kube/cache.js';
+import type { Lister } from '../kube/informers/cache.js';
 import { BY_PRIMARY_NAMESPACE } from './watch-specs.js';
 import type { ParsedNad } from './transforms.js';
 

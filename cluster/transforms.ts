@@ -33,7 +33,7 @@ import {
   type NetworkConfig,
   parseNetworkConfig,
 } from '../api/networks/network-attachment.js';
-import type { ObjectChange } from '../kube/informer.js';
+import type { ObjectChange } from '../kube/informers/informer.js';
 import { intern, share } from './share.js';
 
 /** Its fields are not needed. */

@@ -10,7 +10,7 @@ import {
 import { type KubeObject, joinKey } from '../api/meta.js';
 import { CLAIM_FINALIZER, CLAIM_VM_LABEL } from '../api/names.js';
 import type { NetworkAttachmentDefinition } from '../api/networks/network-attachment.js';
-import type { WatchSpec } from '../kube/informers.js';
+import type { WatchSpec } from '../kube/informers/informers.js';
 import {
   ADDRESS_POOLS,
   IPAM_CLAIMS,

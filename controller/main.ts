@@ -25,7 +25,7 @@ import { DHCPAfterMigration } from './claims/dhcp-after-migration.js';
 import { UnreportedChanges } from './claims/life-events.js';
 import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE } from '../api/names.js';
 import { PODS, RESOURCE_QUOTAS, type ResourceQuota } from '../kube/resources.js';
-import type { WatchSpec } from '../kube/informers.js';
+import type { WatchSpec } from '../kube/informers/informers.js';
 import { type ClaimQuota, LAUNCHER_INDEXES, transformLauncher, transformQuota } from './caches.js';
 
 const NAME = 'controller';

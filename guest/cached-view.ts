@@ -5,7 +5,7 @@ import { BY_OWNER_UID } from '../cluster/watch-specs.js';
 import type { ParsedNad } from '../cluster/transforms.js';
 import type { PoolDirectory } from '../addressing/directory/directory.js';
 import type { Resolution } from '../addressing/directory/resolution.js';
-import type { Lister } from '../kube/cache.js';
+import type { Lister } from '../kube/informers/cache.js';
 import type { GuestView } from './interfaces.js';
 
 export interface GuestListers {

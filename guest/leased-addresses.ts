@@ -1,5 +1,5 @@
 import type { IPAMClaim } from '../api/ipam-claim.js';
-import type { Lister } from '../kube/cache.js';
+import type { Lister } from '../kube/informers/cache.js';
 import { type Address, readAllAddresses } from '../addressing/address/address.js';
 import { leaseName } from '../addressing/lease/lease-name.js';
 import { type LeaseRecord, stateOf } from '../addressing/lease/lease.js';

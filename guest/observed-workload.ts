@@ -2,7 +2,7 @@ import type { VirtualMachine, VirtualMachineInstance } from '../api/kubevirt.js'
 import { type ObjectMeta, isBeingDeleted } from '../api/meta.js';
 import { DEFAULT_ROUTE_ANNOTATION, NETWORK_DATA_ANNOTATION, VIRTUAL_MACHINE_KIND } from '../api/names.js';
 import { ownerOfVmi } from '../api/vm-claims.js';
-import type { Lister } from '../kube/cache.js';
+import type { Lister } from '../kube/informers/cache.js';
 import type { GuestWorkload } from './interfaces.js';
 
 /** A VM with its VMI, or a VMI without a VM. */

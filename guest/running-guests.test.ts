@@ -3,7 +3,7 @@ import type { VirtualMachineInstance } from '../api/kubevirt.js';
 import { CLAIM_GUEST_MAC, CLAIM_MAC_SINCE, DEFAULT_ROUTE_ANNOTATION } from '../api/names.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import { CLAIM_INDEXES } from '../cluster/watch-specs.js';
-import { Cache } from '../kube/cache.js';
+import { Cache } from '../kube/informers/cache.js';
 import { adminPool, nad } from '../test/pool-objects.js';
 import { claim, vmReference, vmi } from '../test/workload-objects.js';
 import type { ParsedNad } from '../cluster/transforms.js';

@@ -4,7 +4,7 @@ import type { Pool } from '../addressing/pool/pool.js';
 import { type IPAMClaim, claimGuestMacOf, claimOwnerOf, claimVmNetworkOf, macHeldSince } from '../api/ipam-claim.js';
 import type { VirtualMachineInstance } from '../api/kubevirt.js';
 import { byAge, joinKey, objectKey } from '../api/meta.js';
-import type { Lister } from '../kube/cache.js';
+import type { Lister } from '../kube/informers/cache.js';
 import type { GuestListers } from './cached-view.js';
 import { type Layer2Guest, type Layer2Guests, layer2GuestsOf } from './layer2-guests.js';
 

@@ -16,7 +16,7 @@ import { type ObjectMeta, joinKey } from '../api/meta.js';
 import { DEFAULT_ROUTE_ANNOTATION, IPAM_CLAIM_KIND, LEASE_OWNER_KIND, NETWORK_DATA_ANNOTATION } from '../api/names.js';
 import { identityMetadataOf } from '../cluster/transforms.js';
 import { BY_WORKLOAD, CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../cluster/watch-specs.js';
-import type { WatchSpec } from '../kube/informers.js';
+import type { WatchSpec } from '../kube/informers/informers.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS, VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES } from '../kube/resources.js';
 import { boundedDhcpOptions } from './dhcp-options.js';
 import { secretRefOf } from './network-data/request.js';

@@ -1,6 +1,6 @@
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { Clock } from '../kube/clock.js';
-import type { ObjectChange } from '../kube/informer.js';
+import type { ObjectChange } from '../kube/informers/informer.js';
 import type { Metrics } from '../process/metrics.js';
 import { AllocationLatency, type ClaimMetrics, createClaimMetrics } from './claims/metrics.js';
 import { type PoolMetrics, createPoolMetrics } from './pools/metrics.js';

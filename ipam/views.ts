@@ -3,13 +3,13 @@ import { intern } from '../cluster/share.js';
 import { ADDRESS_POOL_WATCH, NAD_WATCH, NODE_WATCH } from '../cluster/watch-specs.js';
 import { CLAIM_PODS, ClaimPods } from './claims/running/claim-pods.js';
 import { REFERRING_NAMESPACES, ReferringPods } from './claims/running/referring-pods.js';
-import { Informer } from '../kube/informer.js';
+import { Informer } from '../kube/informers/informer.js';
 import { LeaseBook } from './leases/lease-book.js';
 import { createPoolDirectory } from '../addressing/directory/create-directory.js';
 import { PoolUsage, claimUseCheck } from './pools/usage.js';
 import { SERVED_CLAIM_WATCH } from './claims/claim-transform.js';
 import type { AddressLease } from '../api/address-lease.js';
-import type { WatchSpec } from '../kube/informers.js';
+import type { WatchSpec } from '../kube/informers/informers.js';
 import { ADDRESS_LEASES } from '../kube/resources.js';
 import { type LeaseRecord, readLease } from '../addressing/lease/lease.js';
 

@@ -7,7 +7,7 @@ import { classifyError, isAlreadyExists, isNotFound, messageOf } from './errors.
 import type { Logger } from './log.js';
 import { type KubeMetrics, silentMetrics } from './metrics.js';
 import { EventQueue, type QueuedEvent } from './event-queue.js';
-import { setMostRecent } from './cache.js';
+import { setMostRecent } from './informers/cache.js';
 import type { Resource } from './resource.js';
 import { TokenBuckets } from './token-buckets.js';
 

@@ -1,5 +1,5 @@
 import type { Clock } from './clock.js';
-import { setMostRecent } from './cache.js';
+import { setMostRecent } from './informers/cache.js';
 
 interface TokenBucketOptions {
   readonly clock: Pick<Clock, 'now'>;

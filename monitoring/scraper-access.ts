@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { describeValue } from '../api/json.js';
-import { setMostRecent } from '../kube/cache.js';
+import { setMostRecent } from '../kube/informers/cache.js';
 import type { Client } from '../kube/client.js';
 import type { Clock } from '../kube/clock.js';
 import { messageOf } from '../kube/errors.js';

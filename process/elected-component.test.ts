@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { expect } from 'chai';
 import { Client } from '../kube/client.js';
 import { systemClock } from '../kube/clock.js';
-import { InformerRegistry } from '../kube/informers.js';
+import { InformerRegistry } from '../kube/informers/informers.js';
 import { silentLogger } from '../kube/log.js';
 import { NODES } from '../kube/resources.js';
 import { MemoryTransport } from '../kube/testing/memory-transport.js';

@@ -5,7 +5,7 @@ import { UnansweredClaims } from '../controller/unanswered-claims.js';
 import { UnhonouredClaims } from '../ipam/claims/reports/unhonoured-claims.js';
 import { UnleasedAddresses } from '../ipam/claims/running/unleased-addresses.js';
 import type { Clock } from '../kube/clock.js';
-import { Informer } from '../kube/informer.js';
+import { Informer } from '../kube/informers/informer.js';
 import { silentLogger } from '../kube/log.js';
 import { clusterResource } from '../kube/resource.js';
 import { apiError } from './api-errors.js';

@@ -3,7 +3,7 @@ import type { IPAMClaim } from '../api/ipam-claim.js';
 import { CLAIM_NAD } from '../api/names.js';
 import type { KubeObject } from '../api/meta.js';
 import type { NetworkAttachmentDefinition } from '../api/networks/network-attachment.js';
-import { Cache, type Indexes } from '../kube/cache.js';
+import { Cache, type Indexes } from '../kube/informers/cache.js';
 import { type ParsedNad, transformNad } from '../cluster/transforms.js';
 
 /** Pools, NADs and claims for tests, in short form. */

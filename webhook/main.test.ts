@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { systemClock } from '../kube/clock.js';
 import { silentLogger } from '../kube/log.js';
 import { WEBHOOK_SETTINGS, type WebhookConfig } from '../process/config/config.js';
-import { InformerRegistry } from '../kube/informers.js';
+import { InformerRegistry } from '../kube/informers/informers.js';
 import { Metrics } from '../process/metrics.js';
 import { createWebhook } from './main.js';
 

@@ -6,7 +6,7 @@ import type { ProcessContext } from '../process/context.js';
 import { createPersistentIPsGate } from '../cluster/persistent-ips-gate.js';
 import { findPrimaryNetwork } from '../cluster/primary-network.js';
 import { watchKubeVirt } from '../cluster/kubevirt-controller.js';
-import type { WatchSpec } from '../kube/informers.js';
+import type { WatchSpec } from '../kube/informers/informers.js';
 import { createPoolDirectory } from '../addressing/directory/create-directory.js';
 import { transformPool } from '../cluster/transforms.js';
 import { NAMESPACE_WATCH, CLAIM_WATCH, NAD_WATCH, VMI_WATCH, VM_WATCH } from '../cluster/watch-specs.js';

@@ -4,7 +4,7 @@ import type { VirtualMachineInstance } from '../api/kubevirt.js';
 import type { KubeObject } from '../api/meta.js';
 import { CLAIM_REFERENCE_KEY } from '../api/names.js';
 import { podInterfaceName } from '../api/pod.js';
-import { Cache } from '../kube/cache.js';
+import { Cache } from '../kube/informers/cache.js';
 import type { Client } from '../kube/client.js';
 import { systemClock } from '../kube/clock.js';
 import { CLAIM_WATCH } from '../cluster/watch-specs.js';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { claimName, swappedClaimName } from '../api/ipam-claim.js';
 import type { KubeObject } from '../api/meta.js';
 import { PERSISTENT_IPS_LABEL } from '../api/names.js';
-import { Cache } from '../kube/cache.js';
+import { Cache } from '../kube/informers/cache.js';
 import type { Client } from '../kube/client.js';
 import { systemClock } from '../kube/clock.js';
 import { TransportError } from '../kube/errors.js';

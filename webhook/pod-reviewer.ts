@@ -1,6 +1,6 @@
 import { FairSemaphore, type FairSemaphoreLimits } from '../kube/fair-semaphore.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
-import type { Lister } from '../kube/cache.js';
+import type { Lister } from '../kube/informers/cache.js';
 import type { VirtualMachine, VirtualMachineInstance } from '../api/kubevirt.js';
 import { type KubeObject, joinKey, splitKey } from '../api/meta.js';
 import { PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../api/names.js';

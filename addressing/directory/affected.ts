@@ -1,5 +1,5 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import type { Cache } from '../../kube/cache.js';
+import type { Cache } from '../../kube/informers/cache.js';
 import type { NetworkChanges, PoolDirectory } from './directory.js';
 import { nadNamespaceOfUser, networkKey, userOfClaim } from './resolution.js';
 

@@ -1,6 +1,6 @@
 import type { AddressBlock } from '../../api/address-block.js';
 import { type Clock, pacedBy } from '../../kube/clock.js';
-import type { WatchSpec } from '../../kube/informers.js';
+import type { WatchSpec } from '../../kube/informers/informers.js';
 import { ADDRESS_BLOCKS } from '../../kube/resources.js';
 import { type BlockRecord, readBlock } from '../block/block.js';
 import { type PoolChanges, PoolDirectory, type PoolListers } from './directory.js';

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import { objectKey } from '../../api/meta.js';
 import { type ParsedNad, transformNad } from '../../cluster/transforms.js';
-import { Cache } from '../../kube/cache.js';
+import { Cache } from '../../kube/informers/cache.js';
 import { adminPool, claimOf, holdfastConfig, nadDefinition } from '../../test/pool-objects.js';
 import { parseAddress } from '../address/address.js';
 import { NETWORK_INDEXES, affectedClaims } from './affected.js';

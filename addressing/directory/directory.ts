@@ -1,8 +1,8 @@
 import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { objectKey } from '../../api/meta.js';
-import type { Cache } from '../../kube/cache.js';
-import type { ObjectChange } from '../../kube/informer.js';
+import type { Cache } from '../../kube/informers/cache.js';
+import type { ObjectChange } from '../../kube/informers/informer.js';
 import { type ParsedNad, changesNetwork } from '../../cluster/transforms.js';
 import type { Address } from '../address/address.js';
 import type { SpacePool } from '../pool/address-space-rights.js';

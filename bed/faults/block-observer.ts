@@ -3,7 +3,7 @@ import type { AddressLease } from '../../api/address-lease.js';
 import { parseAddress } from '../../addressing/address/address.js';
 import { type Cidr, containsAddress, formatCidr, overlap, parseCidr } from '../../addressing/address/cidr.js';
 import type { Client } from '../../kube/client.js';
-import { Reflector } from '../../kube/reflector.js';
+import { Reflector } from '../../kube/informers/reflector.js';
 import { ADDRESS_BLOCKS, ADDRESS_LEASES } from '../../kube/resources.js';
 
 /** The allowed transitions of a block's release state; '': the block is assigned, and not marked for release. */

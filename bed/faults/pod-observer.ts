@@ -2,7 +2,7 @@ import type { AddressLease } from '../../api/address-lease.js';
 import { isBeingDeleted } from '../../api/meta.js';
 import { isTerminal, type Pod } from '../../api/pod.js';
 import type { Client } from '../../kube/client.js';
-import { Reflector } from '../../kube/reflector.js';
+import { Reflector } from '../../kube/informers/reflector.js';
 import { ADDRESS_LEASES, PODS } from '../../kube/resources.js';
 
 /** What was observed of a pod. The order relative to leases is that of resourceVersions. */

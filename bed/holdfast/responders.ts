@@ -4,7 +4,7 @@ import { LEASE_POOL, RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { isBeingDeleted } from '../../api/meta.js';
 import { isTerminal, type Pod } from '../../api/pod.js';
 import { systemClock } from '../../kube/clock.js';
-import { Informer } from '../../kube/informer.js';
+import { Informer } from '../../kube/informers/informer.js';
 import { PODS } from '../../kube/resources.js';
 import type { Bed } from '../bed.js';
 import type { RunningCommand, WireLocation } from '../network/wire.js';

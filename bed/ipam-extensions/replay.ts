@@ -12,7 +12,7 @@ import { systemClock } from '../../kube/clock.js';
 import { ControllerLoop } from '../../kube/controller-loop.js';
 import { loadCredentials } from '../../kube/transport/credentials.js';
 import { isAlreadyExists } from '../../kube/errors.js';
-import { Informer } from '../../kube/informer.js';
+import { Informer } from '../../kube/informers/informer.js';
 import { silentLogger } from '../../kube/log.js';
 import {
   IPAM_CLAIMS,

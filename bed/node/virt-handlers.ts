@@ -3,7 +3,7 @@ import { controllingVmi } from '../../api/pod.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { ControllerLoop, type SyncResult } from '../../kube/controller-loop.js';
-import { Informer } from '../../kube/informer.js';
+import { Informer } from '../../kube/informers/informer.js';
 import type { Logger } from '../../kube/log.js';
 import { WorkQueue } from '../../kube/workqueue.js';
 import type { Switches } from '../switches.js';

@@ -6,7 +6,7 @@ import type { Client } from '../../kube/client.js';
 import { systemClock } from '../../kube/clock.js';
 import { ControllerLoop } from '../../kube/controller-loop.js';
 import { isConflict, messageOf } from '../../kube/errors.js';
-import { Informer } from '../../kube/informer.js';
+import { Informer } from '../../kube/informers/informer.js';
 import { silentLogger } from '../../kube/log.js';
 import { IPAM_CLAIMS, PODS } from '../../kube/resources.js';
 import { WorkQueue } from '../../kube/workqueue.js';

@@ -2,7 +2,7 @@ import type { AddressLease, LeaseOwner } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { objectKey } from '../../api/meta.js';
 import type { Client } from '../../kube/client.js';
-import { Reflector } from '../../kube/reflector.js';
+import { Reflector } from '../../kube/informers/reflector.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS } from '../../kube/resources.js';
 import { bareAddress } from '../../test/bare-address.js';
 

@@ -10,7 +10,7 @@ import type { BlockRecord } from '../../addressing/block/block.js';
 import { type LeaseRecord, createLease, expireLease, releaseLease } from '../../addressing/lease/lease.js';
 import { RangeSet } from '../../addressing/address/ranges.js';
 import { LeaseBook } from '../../ipam/leases/lease-book.js';
-import type { ObjectChange } from '../../kube/informer.js';
+import type { ObjectChange } from '../../kube/informers/informer.js';
 import { adminPool } from '../../test/pool-objects.js';
 import type { SimulatedEvent } from './api.js';
 import type { Simulation } from './simulation.js';

@@ -7,7 +7,7 @@ import { creationReview } from '../../bed/holdfast/review.js';
 import { clientAs } from '../../bed/story/service-account.js';
 import type { Story } from '../../bed/story/story.js';
 import type { Client } from '../../kube/client.js';
-import { Informer } from '../../kube/informer.js';
+import { Informer } from '../../kube/informers/informer.js';
 import { IPAM_CLAIMS, PODS } from '../../kube/resources.js';
 
 /** A network that only the other tenant's namespace may use, by an administrator's pool. */

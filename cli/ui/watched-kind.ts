@@ -1,9 +1,9 @@
 import type { KubeObject } from '../../api/meta.js';
-import { Cache, type Indexes } from '../../kube/cache.js';
+import { Cache, type Indexes } from '../../kube/informers/cache.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock, Random } from '../../kube/clock.js';
 import { isForbidden, isNotFound, messageOf } from '../../kube/errors.js';
-import { Informer } from '../../kube/informer.js';
+import { Informer } from '../../kube/informers/informer.js';
 import { type Logger, silentLogger } from '../../kube/log.js';
 import { silentMetrics } from '../../kube/metrics.js';
 import { type Resource, resourcePath } from '../../kube/resource.js';

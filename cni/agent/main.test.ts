@@ -12,7 +12,7 @@ import { Transport } from '../../kube/transport/transport.js';
 import type { AgentConfig } from '../../process/config/agent-config.js';
 import { readCommandLine } from '../../process/command-line.js';
 import type { Component, ProcessContext } from '../../process/context.js';
-import { InformerRegistry } from '../../kube/informers.js';
+import { InformerRegistry } from '../../kube/informers/informers.js';
 import { Metrics } from '../../process/metrics.js';
 import { NETWORK_CONFIG, pluginRequest } from '../testing/cni-requests.js';
 import { FaultServer, type SeenRequest } from '../../test/fault-server.js';

@@ -1,9 +1,9 @@
 import { type KubeObject, isNewer, splitKey } from '../../api/meta.js';
 import { findUnlessGone } from '../../kube/absence.js';
-import { Cache } from '../../kube/cache.js';
+import { Cache } from '../../kube/informers/cache.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
-import type { ObjectChange } from '../../kube/informer.js';
+import type { ObjectChange } from '../../kube/informers/informer.js';
 import type { Resource } from '../../kube/resource.js';
 
 interface NamedObjectsDeps<T extends KubeObject, S extends KubeObject> {

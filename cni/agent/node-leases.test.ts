@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { Cache } from '../../kube/cache.js';
-import type { ObjectChange } from '../../kube/informer.js';
-import type { InformerRegistry, WatchSpec } from '../../kube/informers.js';
-import type { ListVersions } from '../../kube/reflector.js';
+import { Cache } from '../../kube/informers/cache.js';
+import type { ObjectChange } from '../../kube/informers/informer.js';
+import type { InformerRegistry, WatchSpec } from '../../kube/informers/informers.js';
+import type { ListVersions } from '../../kube/informers/reflector.js';
 import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import { leaseOf } from '../../test/lease-objects.js';
 import { NodeLeases, RELIST_MS } from './node-leases.js';

@@ -3,12 +3,12 @@ import type { Address } from '../../addressing/address/address.js';
 import { coolingStart, withCoolingStart } from '../../addressing/lease/cooling-start.js';
 import { type LeaseRecord, readLease, stateOf } from '../../addressing/lease/lease.js';
 import type { Pool } from '../../addressing/pool/pool.js';
-import { Cache } from '../../kube/cache.js';
+import { Cache } from '../../kube/informers/cache.js';
 import type { Clock } from '../../kube/clock.js';
-import type { ObjectChange, Informer } from '../../kube/informer.js';
+import type { ObjectChange, Informer } from '../../kube/informers/informer.js';
 import { isNewer } from '../../api/meta.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
-import type { InformerRegistry, WatchSpec } from '../../kube/informers.js';
+import type { InformerRegistry, WatchSpec } from '../../kube/informers/informers.js';
 import { type InterfaceRef, sandboxInterfaceKey } from './request.js';
 
 /** The part of an Informer that is used here. */

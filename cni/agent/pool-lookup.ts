@@ -10,11 +10,11 @@ import {
 import { derivedPoolName } from '../../addressing/pool/derived-pool.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import { type ParsedNad, transformNad, transformPool } from '../../cluster/transforms.js';
-import type { Lister } from '../../kube/cache.js';
+import type { Lister } from '../../kube/informers/cache.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
-import type { Informer } from '../../kube/informer.js';
-import type { WatchSpec } from '../../kube/informers.js';
+import type { Informer } from '../../kube/informers/informer.js';
+import type { WatchSpec } from '../../kube/informers/informers.js';
 import { ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
 import { readResult } from './cni-error.js';
 import { NamedObjects } from './named-objects.js';

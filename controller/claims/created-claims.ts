@@ -1,7 +1,7 @@
 import { type IPAMClaim, claimOwnerOf, claimVmNetworkOf } from '../../api/ipam-claim.js';
 import { objectKey } from '../../api/meta.js';
 import type { Clock } from '../../kube/clock.js';
-import { setMostRecent } from '../../kube/cache.js';
+import { setMostRecent } from '../../kube/informers/cache.js';
 
 /** A watch delivers a new claim within seconds. If it does not, the claim may be gone again. */
 const EXPECTED_WITHIN_MS = 30_000;

@@ -1,6 +1,6 @@
 import { splitKey } from '../../api/meta.js';
 import type { Clock } from '../../kube/clock.js';
-import type { ObjectChange } from '../../kube/informer.js';
+import type { ObjectChange } from '../../kube/informers/informer.js';
 import type { ClaimQuota } from '../caches.js';
 
 /** The workloads that wait until a claim of another owner is gone. */

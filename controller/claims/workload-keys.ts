@@ -1,13 +1,13 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type KubeObject, joinKey, objectKey } from '../../api/meta.js';
 import { type Pod, controllingVmi } from '../../api/pod.js';
-import type { ObjectChange } from '../../kube/informer.js';
+import type { ObjectChange } from '../../kube/informers/informer.js';
 import { BY_NAD, BY_NAMESPACE, workloadOfClaim } from '../../cluster/watch-specs.js';
 import { hasPrimaryNetworkLabel } from '../../cluster/primary-network.js';
 import { workloadOfLauncher } from '../caches.js';
 import { claimReferencesOf } from './references.js';
 import { type ParsedNad, changesNetwork } from '../../cluster/transforms.js';
-import type { Lister } from '../../kube/cache.js';
+import type { Lister } from '../../kube/informers/cache.js';
 import type { BlockedWorkloads } from './waiting-workloads.js';
 
 /** Each function returns the keys of the workloads that a change concerns. */

@@ -2,7 +2,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type NetworkStatus, type Pod, isLauncher, networkStatuses } from '../../api/pod.js';
 import { interfaceNameOf, networkSelectionsOf } from '../../api/networks/network-selection.js';
 import type { Client } from '../../kube/client.js';
-import { Reflector } from '../../kube/reflector.js';
+import { Reflector } from '../../kube/informers/reflector.js';
 import { IPAM_CLAIMS, PODS } from '../../kube/resources.js';
 import { bareAddress } from '../../test/bare-address.js';
 

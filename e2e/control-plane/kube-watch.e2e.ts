@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { KubeObject } from '../../api/meta.js';
 import { Client } from '../../kube/client.js';
 import { loadCredentials } from '../../kube/transport/credentials.js';
-import { Informer, type InformerOptions } from '../../kube/informer.js';
+import { Informer, type InformerOptions } from '../../kube/informers/informer.js';
 import { silentMetrics } from '../../kube/metrics.js';
 import type { Resource } from '../../kube/resource.js';
 import { CONFIG_MAPS, NAMESPACES } from '../../kube/resources.js';

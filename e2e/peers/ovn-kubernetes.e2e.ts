@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { Pod } from '../../api/pod.js';
-import { Informer } from '../../kube/informer.js';
+import { Informer } from '../../kube/informers/informer.js';
 import { IPAM_CLAIMS } from '../../kube/resources.js';
 import { untilValue } from '../../bed/processes/wait.js';
 import { environment } from '../../bed/story/hooks.js';

@@ -10,7 +10,7 @@ import type { Client } from '../../kube/client.js';
 import type { Sync, SyncResult } from '../../kube/controller-loop.js';
 import { classifyError, isAlreadyExists, isNotFound, messageOf } from '../../kube/errors.js';
 import type { EventRecorder } from '../../kube/events.js';
-import type { InformerRegistry, WatchSpec } from '../../kube/informers.js';
+import type { InformerRegistry, WatchSpec } from '../../kube/informers/informers.js';
 import { IPAM_CLAIMS, PODS, POD_DISRUPTION_BUDGETS, STATEFUL_SETS } from '../../kube/resources.js';
 import { type GuestConfig, responderStalenessMs } from '../../process/config/guest-config.js';
 import type { GuestViews, Reconciler } from '../views.js';

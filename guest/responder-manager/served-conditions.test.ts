@@ -13,7 +13,7 @@ import {
 } from '../../api/names.js';
 import { CLAIM_INDEXES } from '../../cluster/watch-specs.js';
 import { PoolDirectory } from '../../addressing/directory/directory.js';
-import { Cache } from '../../kube/cache.js';
+import { Cache } from '../../kube/informers/cache.js';
 import { isConflict } from '../../kube/errors.js';
 import { apiError } from '../../test/api-errors.js';
 import { ManualClock } from '../../test/manual-clock.js';

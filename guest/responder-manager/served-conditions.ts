@@ -20,7 +20,7 @@ import { BY_WORKLOAD } from '../../cluster/watch-specs.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import type { Sync } from '../../kube/controller-loop.js';
-import type { Informer } from '../../kube/informer.js';
+import type { Informer } from '../../kube/informers/informer.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS } from '../../kube/resources.js';
 import { forEachParallel, runInSlices } from '../../kube/run-in-slices.js';
 import { leasedAddresses, shownAddresses } from '../leased-addresses.js';

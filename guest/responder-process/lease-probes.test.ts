@@ -3,7 +3,7 @@ import type { AddressLease } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { CLAIM_GUEST_MAC, PROBE_ANNOTATION } from '../../api/names.js';
 import { readLease } from '../../addressing/lease/lease.js';
-import { Cache } from '../../kube/cache.js';
+import { Cache } from '../../kube/informers/cache.js';
 import type { Client } from '../../kube/client.js';
 import { TransportError } from '../../kube/errors.js';
 import { silentLogger } from '../../kube/log.js';

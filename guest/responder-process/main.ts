@@ -1,7 +1,7 @@
 import { joinKey } from '../../api/meta.js';
 import { EventRecorder } from '../../kube/events.js';
 import { messageOf } from '../../kube/errors.js';
-import type { WatchSpec } from '../../kube/informers.js';
+import type { WatchSpec } from '../../kube/informers/informers.js';
 import { CONFIG_MAPS, type ConfigMap } from '../../kube/resources.js';
 import type { Component, ProcessContext } from '../../process/context.js';
 import { PeriodicTask } from '../../process/periodic-task.js';

@@ -7,7 +7,7 @@ import { createLease } from '../../addressing/lease/lease.js';
 import { parseAddress } from '../../addressing/address/address.js';
 import { Client } from '../../kube/client.js';
 import { systemClock } from '../../kube/clock.js';
-import { InformerRegistry } from '../../kube/informers.js';
+import { InformerRegistry } from '../../kube/informers/informers.js';
 import { silentLogger } from '../../kube/log.js';
 import {
   ADDRESS_LEASES,

@@ -2,7 +2,7 @@ import { formatAddress } from '../../addressing/address/address.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import { type IPAMClaim, claimGuestMacOf, claimMacOf } from '../../api/ipam-claim.js';
 import { joinKey } from '../../api/meta.js';
-import type { Lister } from '../../kube/cache.js';
+import type { Lister } from '../../kube/informers/cache.js';
 import { BY_PROBED_POOL } from '../watch-specs.js';
 import { fairOrder } from '../fair-order.js';
 import type { RequestedProbe } from './guest-table.js';

@@ -9,7 +9,7 @@ import { parseAddress } from '../../addressing/address/address.js';
 import { type LeaseRecord, createLease, readLease } from '../../addressing/lease/lease.js';
 import { NETWORK_INDEXES } from '../../addressing/directory/affected.js';
 import { PoolDirectory } from '../../addressing/directory/directory.js';
-import { Cache } from '../../kube/cache.js';
+import { Cache } from '../../kube/informers/cache.js';
 import { adminPool, nad } from '../../test/pool-objects.js';
 import { claim, vmReference, vmi } from '../../test/workload-objects.js';
 import { resultOf } from '../testing/result-of.js';

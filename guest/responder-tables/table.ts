@@ -8,7 +8,7 @@ import { byAge, objectKey } from '../../api/meta.js';
 import type { NadGuestOptions } from '../../api/networks/nad-guests.js';
 import { shortHash } from '../../api/names.js';
 import { claimEventSubject, claimEventSubjects } from '../../cluster/event-subjects.js';
-import type { Lister } from '../../kube/cache.js';
+import type { Lister } from '../../kube/informers/cache.js';
 import type { VmDhcp } from '../dhcp-options.js';
 import { leasedAddresses } from '../leased-addresses.js';
 import { type GuestCaches, findGuests } from '../running-guests.js';

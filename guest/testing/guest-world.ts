@@ -4,7 +4,7 @@ import type { VmInterface, VmNetwork, VmVolume, VmiSpec } from '../../api/kubevi
 import { CLAIM_INDEXES } from '../../cluster/watch-specs.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { PoolDirectory } from '../../addressing/directory/directory.js';
-import { Cache } from '../../kube/cache.js';
+import { Cache } from '../../kube/informers/cache.js';
 import { adminPool, nad } from '../../test/pool-objects.js';
 import { NAMESPACE, claim } from '../../test/workload-objects.js';
 import { CachedGuestView } from '../cached-view.js';

@@ -7,7 +7,7 @@ import { VMI_INDEXES, VM_INDEXES } from '../../cluster/watch-specs.js';
 import type { AddressLease } from '../../api/address-lease.js';
 import { type LeaseRecord, createLease, readLease } from '../../addressing/lease/lease.js';
 import { parseAddress } from '../../addressing/address/address.js';
-import { Cache } from '../../kube/cache.js';
+import { Cache } from '../../kube/informers/cache.js';
 import { Client } from '../../kube/client.js';
 import type { Sync, SyncResult } from '../../kube/controller-loop.js';
 import type { Resource } from '../../kube/resource.js';

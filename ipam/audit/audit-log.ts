@@ -10,11 +10,11 @@ import {
   type AuditType,
   formatAuditRecord,
 } from '../../api/audit-record.js';
-import type { Cache } from '../../kube/cache.js';
+import type { Cache } from '../../kube/informers/cache.js';
 import type { Clock } from '../../kube/clock.js';
 import { abortable } from '../../kube/transport/deadline.js';
 import { messageOf } from '../../kube/errors.js';
-import type { Informer } from '../../kube/informer.js';
+import type { Informer } from '../../kube/informers/informer.js';
 import type { Logger } from '../../kube/log.js';
 import type { Metrics } from '../../process/metrics.js';
 import type { AuditSink } from './audit-sink.js';

@@ -1,7 +1,7 @@
 import type { AddressBlock } from '../../api/address-block.js';
-import { Cache } from '../../kube/cache.js';
-import type { Informer } from '../../kube/informer.js';
-import { type MutationChange, MutationCache } from '../../kube/mutation-cache.js';
+import { Cache } from '../../kube/informers/cache.js';
+import type { Informer } from '../../kube/informers/informer.js';
+import { type MutationChange, MutationCache } from '../../kube/informers/mutation-cache.js';
 import type { LentAddresses } from '../../addressing/allocator/address-space.js';
 import { type BlockRecord, readBlock } from '../../addressing/block/block.js';
 import { rangesOf } from '../../addressing/address/cidr.js';

@@ -1,5 +1,5 @@
 import type { AddressPool, PoolBlocks } from '../../api/address-pool.js';
-import type { Informer } from '../../kube/informer.js';
+import type { Informer } from '../../kube/informers/informer.js';
 import type { Sync } from '../../kube/controller-loop.js';
 import type { IpamConfig } from '../../process/config/config.js';
 import type { ProcessContext } from '../../process/context.js';

@@ -1,6 +1,6 @@
 import type { AddressPool } from '../../api/address-pool.js';
 import { type KubeObject, isBeingDeleted } from '../../api/meta.js';
-import type { Lister } from '../../kube/cache.js';
+import type { Lister } from '../../kube/informers/cache.js';
 import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import type { LentAddresses } from '../../addressing/allocator/address-space.js';
 import type { Family } from '../../addressing/address/address.js';

@@ -2,7 +2,7 @@ import type { NetworkChanges } from '../../addressing/directory/directory.js';
 import { expect } from 'chai';
 import type { AddressPool } from '../../api/address-pool.js';
 import type { KubeObject } from '../../api/meta.js';
-import type { ObjectChange } from '../../kube/informer.js';
+import type { ObjectChange } from '../../kube/informers/informer.js';
 import { blockRecord } from '../../test/block-objects.js';
 import { leaseOf } from '../../test/lease-objects.js';
 import { adminPool } from '../../test/pool-objects.js';

@@ -1,6 +1,6 @@
 import type { AddressPool } from '../../api/address-pool.js';
 import type { KubeObject } from '../../api/meta.js';
-import type { ObjectChange } from '../../kube/informer.js';
+import type { ObjectChange } from '../../kube/informers/informer.js';
 import { affectedPools } from '../../addressing/directory/affected.js';
 import type { NetworkChanges, PoolDirectory } from '../../addressing/directory/directory.js';
 import { stateOf } from '../../addressing/lease/lease.js';

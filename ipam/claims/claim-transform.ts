@@ -12,7 +12,7 @@ import {
 } from '../../api/names.js';
 import { intern, share } from '../../cluster/share.js';
 import { pickKeys, transformReference } from '../../cluster/transforms.js';
-import type { WatchSpec } from '../../kube/informers.js';
+import type { WatchSpec } from '../../kube/informers/informers.js';
 import { IPAM_CLAIMS } from '../../kube/resources.js';
 import { BY_WORKLOAD, CLAIM_INDEXES } from '../../cluster/watch-specs.js';
 import { NETWORK_INDEXES } from '../../addressing/directory/affected.js';

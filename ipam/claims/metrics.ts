@@ -1,7 +1,7 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { AllocationReason } from '../../api/names.js';
 import type { Clock } from '../../kube/clock.js';
-import type { ObjectChange } from '../../kube/informer.js';
+import type { ObjectChange } from '../../kube/informers/informer.js';
 import type { Metrics } from '../../process/metrics.js';
 import type { AllocationPurpose, ClaimStep } from './step.js';
 

@@ -3,7 +3,7 @@ import { asRecord, recordsIn, asString } from '../../api/json.js';
 import type { KubeObject } from '../../api/meta.js';
 import { type Pod, hasUid } from '../../api/pod.js';
 import { findUnlessGone, isProofOfAbsence } from '../../kube/absence.js';
-import type { Lister } from '../../kube/cache.js';
+import type { Lister } from '../../kube/informers/cache.js';
 import type { Client, CallOptions } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { isConflict, isNotFound, messageOf } from '../../kube/errors.js';

@@ -1,7 +1,7 @@
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import { type KubeObject, objectKey } from '../../api/meta.js';
 import { type Pod, staticPodUidOf } from '../../api/pod.js';
-import type { Lister } from '../../kube/cache.js';
+import type { Lister } from '../../kube/informers/cache.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { forEachParallel } from '../../kube/run-in-slices.js';

@@ -1,7 +1,7 @@
 import type { AddressLease } from '../../api/address-lease.js';
 import type { Clock } from '../../kube/clock.js';
-import type { Informer } from '../../kube/informer.js';
-import { type MutationChange, MutationCache } from '../../kube/mutation-cache.js';
+import type { Informer } from '../../kube/informers/informer.js';
+import { type MutationChange, MutationCache } from '../../kube/informers/mutation-cache.js';
 import { AddressSpace, type LentAddresses } from '../../addressing/allocator/address-space.js';
 import type { Address } from '../../addressing/address/address.js';
 import type { SpaceView } from '../../addressing/allocator/allocator.js';

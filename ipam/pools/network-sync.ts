@@ -3,7 +3,7 @@ import { isBeingDeleted } from '../../api/meta.js';
 import { EventReason } from '../../api/event-reasons.js';
 import { type NadRightsLookup, poolLimitMessage } from '../../api/networks/nad-rights.js';
 import type { CallOptions, Client } from '../../kube/client.js';
-import type { Cache, Lister } from '../../kube/cache.js';
+import type { Cache, Lister } from '../../kube/informers/cache.js';
 import type { SyncResult } from '../../kube/controller-loop.js';
 import { isForbidden, isInvalid, messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';

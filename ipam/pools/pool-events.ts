@@ -4,7 +4,7 @@ import type { Condition } from '../../api/meta.js';
 import { EventReason } from '../../api/event-reasons.js';
 import { poolEventSubject } from '../../cluster/event-subjects.js';
 import type { EventRecorder } from '../../kube/events.js';
-import { setMostRecent } from '../../kube/cache.js';
+import { setMostRecent } from '../../kube/informers/cache.js';
 import { NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
 import { apiVersionOf } from '../../kube/resource.js';
 import type { NadEvent } from './requested-pools.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { AddressPool } from '../../api/address-pool.js';
 import type { Client } from '../../kube/client.js';
-import type { ObjectChange } from '../../kube/informer.js';
+import type { ObjectChange } from '../../kube/informers/informer.js';
 import { silentLogger } from '../../kube/log.js';
 import { apiError } from '../../test/api-errors.js';
 import { ManualClock } from '../../test/manual-clock.js';

@@ -4,7 +4,7 @@ import { RESPONDERS_NAMESPACE, SERVED_NETWORKS_COMPLETE, SERVED_NETWORKS_CONFIG_
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { isConflict, messageOf } from '../../kube/errors.js';
-import type { ObjectChange } from '../../kube/informer.js';
+import type { ObjectChange } from '../../kube/informers/informer.js';
 import type { Logger } from '../../kube/log.js';
 import { CONFIG_MAPS } from '../../kube/resources.js';
 import type { IpamConfig } from '../../process/config/config.js';

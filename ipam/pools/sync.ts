@@ -5,7 +5,7 @@ import type { CallOptions, Client } from '../../kube/client.js';
 import type { Clock, Random } from '../../kube/clock.js';
 import type { EventRecorder } from '../../kube/events.js';
 import type { SyncResult } from '../../kube/controller-loop.js';
-import type { Cache } from '../../kube/cache.js';
+import type { Cache } from '../../kube/informers/cache.js';
 import { addFinalizer, isUnused, removeFinalizer } from './apply.js';
 import type { DerivationPlan } from './derivation.js';
 import { type DesiredCondition, adminOverrideOf } from './pool-conditions.js';

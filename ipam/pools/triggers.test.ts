@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { AddressPool } from '../../api/address-pool.js';
-import type { ObjectChange } from '../../kube/informer.js';
+import type { ObjectChange } from '../../kube/informers/informer.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { adminPool, claimOf, holdfastConfig, nad } from '../../test/pool-objects.js';
 import { parseAddress } from '../../addressing/address/address.js';

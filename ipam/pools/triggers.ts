@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type AddressPool, addressSpaceOf, nadNamespaceOf } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { objectKey } from '../../api/meta.js';
-import type { ObjectChange } from '../../kube/informer.js';
+import type { ObjectChange } from '../../kube/informers/informer.js';
 import { type ParsedNad, changesNetwork } from '../../cluster/transforms.js';
 import type { Address } from '../../addressing/address/address.js';
 import { derivedPoolName } from '../../addressing/pool/derived-pool.js';

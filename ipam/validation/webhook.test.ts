@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { Client } from '../../kube/client.js';
 import { silentLogger } from '../../kube/log.js';
 import type { AdmissionComponent } from '../../admission/component.js';
-import type { InformerRegistry } from '../../kube/informers.js';
+import type { InformerRegistry } from '../../kube/informers/informers.js';
 import { createMetrics } from '../../process/metrics.js';
 import { AdmissionClient } from '../../test/admission-client.js';
 import { type ServingCertificate, makeServingCertificate } from '../../test/certificate.js';

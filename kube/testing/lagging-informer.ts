@@ -1,6 +1,6 @@
 import { type KubeObject, objectKey } from '../../api/meta.js';
-import type { WatchSpec } from '../informers.js';
-import type { ListVersions } from '../reflector.js';
+import type { WatchSpec } from '../informers/informers.js';
+import type { ListVersions } from '../informers/reflector.js';
 import type { ObjectTracker, TrackedEvent } from './object-tracker.js';
 import { selectorOf } from './selectors.js';
 import { TestInformer } from './test-informer.js';

@@ -1,6 +1,6 @@
 import { type KubeObject, objectKey } from '../../api/meta.js';
-import { Cache, type Indexes } from '../cache.js';
-import type { ObjectChange } from '../informer.js';
+import { Cache, type Indexes } from '../informers/cache.js';
+import type { ObjectChange } from '../informers/informer.js';
 
 /** An informer whose cache is filled by the test. */
 export class TestInformer<S extends KubeObject> {

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../api/meta.js';
 import { Client } from '../client.js';
 import { type Clock, systemClock } from '../clock.js';
-import { type ObjectChange, Informer, type InformerOptions } from '../informer.js';
+import { type ObjectChange, Informer, type InformerOptions } from '../informers/informer.js';
 import { silentMetrics } from '../metrics.js';
 import { namespacedResource } from '../resource.js';
 import { Transport } from '../transport/transport.js';

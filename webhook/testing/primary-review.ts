@@ -9,7 +9,7 @@ import {
 import { NAD_INDEXES } from '../../cluster/watch-specs.js';
 import { findPrimaryNetwork } from '../../cluster/primary-network.js';
 import { transformNad, transformVmi } from '../../cluster/transforms.js';
-import { Cache } from '../../kube/cache.js';
+import { Cache } from '../../kube/informers/cache.js';
 import { NAMESPACE, type RawPod, makeLauncherPod, makeVm, makeVmi } from '../../test/kubevirt-objects.js';
 import { BY_KUBEVIRT } from '../../test/launcher-pods.js';
 import { type ReviewedCluster, clusterViewOf } from '../../test/pod-review.js';

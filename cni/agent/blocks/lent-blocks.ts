@@ -3,7 +3,7 @@ import type { Address, Family } from '../../../addressing/address/address.js';
 import { type BlockRecord, answerBlock, isUsable } from '../../../addressing/block/block.js';
 import { containsAddress, rangesOf } from '../../../addressing/address/cidr.js';
 import type { RangeSet } from '../../../addressing/address/ranges.js';
-import type { ObjectChange } from '../../../kube/informer.js';
+import type { ObjectChange } from '../../../kube/informers/informer.js';
 
 /** An address that a pod of this node has, or may get by a write under way. */
 interface AddressUse {

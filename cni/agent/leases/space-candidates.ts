@@ -8,8 +8,8 @@ import { type LeaseRecord, isReservation, readLease, stateOf } from '../../../ad
 import { type Pool, addressesOf, subnetOf } from '../../../addressing/pool/pool.js';
 import type { Clock, Random } from '../../../kube/clock.js';
 import { abortable } from '../../../kube/transport/deadline.js';
-import type { WatchSpec } from '../../../kube/informers.js';
-import type { ObjectChange, Informer } from '../../../kube/informer.js';
+import type { WatchSpec } from '../../../kube/informers/informers.js';
+import type { ObjectChange, Informer } from '../../../kube/informers/informer.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
 
 /** A lease of any owner. Only its address is kept, because there may be very many. */

@@ -17,7 +17,7 @@ import type { Clock } from '../../../kube/clock.js';
 import { TransportError } from '../../../kube/errors.js';
 import { silentLogger } from '../../../kube/log.js';
 import type { ObjectRef, Resource } from '../../../kube/resource.js';
-import type { InformerRegistry } from '../../../kube/informers.js';
+import type { InformerRegistry } from '../../../kube/informers/informers.js';
 import type { KubeVirtController } from '../../../cluster/kubevirt-controller.js';
 import { TestInformer } from '../../../kube/testing/test-informer.js';
 import { selectorOf } from '../../../kube/testing/selectors.js';

@@ -14,7 +14,7 @@ import {
   transformVm,
   transformVmi,
 } from '../../../cluster/transforms.js';
-import { Cache } from '../../../kube/cache.js';
+import { Cache } from '../../../kube/informers/cache.js';
 import { NAMESPACE, nad } from '../../../test/workload-objects.js';
 
 /** What is in the cluster, as far as one workload goes. */

@@ -10,7 +10,7 @@ import { readBlock } from '../../../addressing/block/block.js';
 import { type LeaseRecord, createLease } from '../../../addressing/lease/lease.js';
 import { LeaseBook } from '../../leases/lease-book.js';
 import { PoolUsage } from '../../pools/usage.js';
-import { Cache } from '../../../kube/cache.js';
+import { Cache } from '../../../kube/informers/cache.js';
 import { Client } from '../../../kube/client.js';
 import type { Logger } from '../../../kube/log.js';
 import type { SyncResult } from '../../../kube/controller-loop.js';

@@ -1,7 +1,7 @@
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
 import { isBeingDeleted, objectKey } from '../../../api/meta.js';
 import { EventReason } from '../../../api/event-reasons.js';
-import type { Cache } from '../../../kube/cache.js';
+import type { Cache } from '../../../kube/informers/cache.js';
 import type { Clock } from '../../../kube/clock.js';
 import type { EventRecorder } from '../../../kube/events.js';
 import type { Logger } from '../../../kube/log.js';

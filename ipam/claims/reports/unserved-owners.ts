@@ -3,7 +3,7 @@ import { type IPAMClaim, isWorkloadClaim } from '../../../api/ipam-claim.js';
 import type { Condition } from '../../../api/meta.js';
 import { OWNER_KIND_SERVED } from '../../../api/names.js';
 import { areServed } from '../../../kube/absence.js';
-import type { Cache } from '../../../kube/cache.js';
+import type { Cache } from '../../../kube/informers/cache.js';
 import type { Client } from '../../../kube/client.js';
 import type { Clock } from '../../../kube/clock.js';
 import { TransportError, isConflict, isNotFound, messageOf } from '../../../kube/errors.js';

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { AddressError, parseAddressOrPrefix } from '../../../addressing/address/address.js';
 import type { Pod } from '../../../api/pod.js';
 import { CLAIM_INDEXES } from '../../../cluster/watch-specs.js';
-import { Cache } from '../../../kube/cache.js';
-import type { ObjectChange } from '../../../kube/informer.js';
+import { Cache } from '../../../kube/informers/cache.js';
+import type { ObjectChange } from '../../../kube/informers/informer.js';
 import { claim, claimOfIpamExtensions, launcher, vmiReference } from '../../../test/workload-objects.js';
 import {
   CLAIM_PODS,

@@ -13,11 +13,11 @@ import {
 import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE } from '../../../api/names.js';
 import { creatorOf, hasNetworks } from '../../../cluster/kubevirt-controller.js';
 import { BY_WORKLOAD, workloadOfClaim } from '../../../cluster/watch-specs.js';
-import { Cache, type Lister } from '../../../kube/cache.js';
+import { Cache, type Lister } from '../../../kube/informers/cache.js';
 import { findUnlessGone } from '../../../kube/absence.js';
 import type { CallOptions, Client } from '../../../kube/client.js';
-import type { Informer, ObjectChange } from '../../../kube/informer.js';
-import type { WatchSpec } from '../../../kube/informers.js';
+import type { Informer, ObjectChange } from '../../../kube/informers/informer.js';
+import type { WatchSpec } from '../../../kube/informers/informers.js';
 import { PODS } from '../../../kube/resources.js';
 
 /** A pod as the IPAM caches it. Of a pod that neither references a claim nor belongs to a VMI, only the identity is cached. */

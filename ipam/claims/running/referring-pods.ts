@@ -1,8 +1,8 @@
 import { type KubeObject, byAge, splitKey } from '../../../api/meta.js';
 import { CLAIM_REFERENCES_ALLOWED, CLAIM_REFERENCES_LABEL } from '../../../api/names.js';
 import type { Pod } from '../../../api/pod.js';
-import type { Informer, ObjectChange } from '../../../kube/informer.js';
-import type { WatchSpec } from '../../../kube/informers.js';
+import type { Informer, ObjectChange } from '../../../kube/informers/informer.js';
+import type { WatchSpec } from '../../../kube/informers/informers.js';
 import type { Logger } from '../../../kube/log.js';
 import { NAMESPACES } from '../../../kube/resources.js';
 import { type ClaimPod, type ClaimPodInformer, OTHER_PODS } from './claim-pods.js';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { AddressLease } from '../../../api/address-lease.js';
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
 import { CLAIM_INDEXES } from '../../../cluster/watch-specs.js';
-import { Cache } from '../../../kube/cache.js';
+import { Cache } from '../../../kube/informers/cache.js';
 import type { EventSubject } from '../../../kube/events.js';
 import { silentLogger } from '../../../kube/log.js';
 import { leaseOf } from '../../../test/lease-objects.js';

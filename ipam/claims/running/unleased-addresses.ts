@@ -5,7 +5,7 @@ import { KUBEVIRT_API_VERSION, VIRTUAL_MACHINE_INSTANCE_KIND } from '../../../ap
 import { claimEventSubjects } from '../../../cluster/event-subjects.js';
 import { BY_WORKLOAD } from '../../../cluster/watch-specs.js';
 import type { ParsedNad } from '../../../cluster/transforms.js';
-import type { Cache } from '../../../kube/cache.js';
+import type { Cache } from '../../../kube/informers/cache.js';
 import type { Clock } from '../../../kube/clock.js';
 import type { EventRecorder, EventSubject } from '../../../kube/events.js';
 import type { Logger } from '../../../kube/log.js';

@@ -6,7 +6,7 @@ import type { CallOptions, Client } from '../../../kube/client.js';
 import type { Clock } from '../../../kube/clock.js';
 import { messageOf } from '../../../kube/errors.js';
 import type { Logger } from '../../../kube/log.js';
-import { setMostRecent } from '../../../kube/cache.js';
+import { setMostRecent } from '../../../kube/informers/cache.js';
 import { VIRTUAL_MACHINE_INSTANCES } from '../../../kube/resources.js';
 import type { KubeVirtControllerSource } from '../../../cluster/kubevirt-controller.js';
 import type { ClaimPod } from './claim-pods.js';

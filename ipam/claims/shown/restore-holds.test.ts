@@ -4,7 +4,7 @@ import { adminPool, claimOf } from '../../../test/pool-objects.js';
 import { ManualClock } from '../../../test/manual-clock.js';
 import { RestoreHolds } from './restore-holds.js';
 import { SERVED_CLAIM_INDEXES } from '../claim-transform.js';
-import { Cache } from '../../../kube/cache.js';
+import { Cache } from '../../../kube/informers/cache.js';
 import { type Address, formatAddress } from '../../../addressing/address/address.js';
 import { compilePool } from '../../../addressing/pool/pool.js';
 

@@ -1,9 +1,9 @@
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
 import { joinKey } from '../../../api/meta.js';
 import { AllocationReason, IPS_ALLOCATED } from '../../../api/names.js';
-import type { Cache } from '../../../kube/cache.js';
+import type { Cache } from '../../../kube/informers/cache.js';
 import type { Clock } from '../../../kube/clock.js';
-import type { ObjectChange } from '../../../kube/informer.js';
+import type { ObjectChange } from '../../../kube/informers/informer.js';
 import { forEachInSlices } from '../../../kube/run-in-slices.js';
 import { type Address, sameAddress } from '../../../addressing/address/address.js';
 import type { RestoreHold } from '../../../addressing/allocator/allocator.js';

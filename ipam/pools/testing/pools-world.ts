@@ -1,7 +1,7 @@
 import { nextTurn } from '../../../kube/run-in-slices.js';
 import type { AddressLease, LeaseOwner } from '../../../api/address-lease.js';
 import type { AddressPool } from '../../../api/address-pool.js';
-import { Cache } from '../../../kube/cache.js';
+import { Cache } from '../../../kube/informers/cache.js';
 import { Client } from '../../../kube/client.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS } from '../../../kube/resources.js';
 import { MemoryTransport, targetOf } from '../../../kube/testing/memory-transport.js';

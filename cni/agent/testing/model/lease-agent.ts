@@ -7,7 +7,7 @@ import { Client } from '../../../../kube/client.js';
 import type { Clock, Random } from '../../../../kube/clock.js';
 import { LaggingInformer } from '../../../../kube/testing/lagging-informer.js';
 import { silentLogger } from '../../../../kube/log.js';
-import type { InformerRegistry, WatchSpec } from '../../../../kube/informers.js';
+import type { InformerRegistry, WatchSpec } from '../../../../kube/informers/informers.js';
 import { DEFAULT_FEATURE_GATES } from '../../../../process/config/feature-gates.js';
 import { Metrics } from '../../../../process/metrics.js';
 import { LeaseApi, type LeaseCluster } from './lease-api.js';

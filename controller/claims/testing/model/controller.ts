@@ -9,7 +9,7 @@ import { LAUNCHER_INDEXES, transformLauncher } from '../../../caches.js';
 import { CLAIM_WATCH, NAD_WATCH, NAMESPACE_WATCH, VMI_WATCH, VM_WATCH } from '../../../../cluster/watch-specs.js';
 import { Client } from '../../../../kube/client.js';
 import { StatusError, TransportError } from '../../../../kube/errors.js';
-import type { ObjectChange } from '../../../../kube/informer.js';
+import type { ObjectChange } from '../../../../kube/informers/informer.js';
 import { PODS } from '../../../../kube/resources.js';
 import { LaggingInformer } from '../../../../kube/testing/lagging-informer.js';
 import { syncDependencies } from '../sync-dependencies.js';

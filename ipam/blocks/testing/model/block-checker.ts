@@ -4,7 +4,7 @@ import type { BlockRecord } from '../../../../addressing/block/block.js';
 import { type Cidr, containsAddress, formatCidr, overlap, rangeOf } from '../../../../addressing/address/cidr.js';
 import { type LeaseRecord, stateOf } from '../../../../addressing/lease/lease.js';
 import { type Pool, addressesOf } from '../../../../addressing/pool/pool.js';
-import type { Cache } from '../../../../kube/cache.js';
+import type { Cache } from '../../../../kube/informers/cache.js';
 import type { ModelNode, ModelPool } from './model-objects.js';
 
 /** The sender of a write. */

@@ -6,8 +6,8 @@ import { type BlockRecord, readBlock } from '../../../../addressing/block/block.
 import { type LeaseRecord, readLease } from '../../../../addressing/lease/lease.js';
 import { StatusError } from '../../../../kube/errors.js';
 import type { KubeObject } from '../../../../api/meta.js';
-import type { Cache } from '../../../../kube/cache.js';
-import type { WatchSpec } from '../../../../kube/informers.js';
+import type { Cache } from '../../../../kube/informers/cache.js';
+import type { WatchSpec } from '../../../../kube/informers/informers.js';
 import type { Resource } from '../../../../kube/resource.js';
 import { ADDRESS_BLOCKS, ADDRESS_LEASES, ADDRESS_POOLS, NODES as NODE_RESOURCE } from '../../../../kube/resources.js';
 import { LaggingInformer } from '../../../../kube/testing/lagging-informer.js';

@@ -1,4 +1,4 @@
-import { type ObjectMeta, isNewer, newerOf } from '../api/meta.js';
+import { type ObjectMeta, isNewer, newerOf } from '../../api/meta.js';
 import type { ObjectChange } from './informer.js';
 import { setMostRecent } from './cache.js';
 

@@ -1,14 +1,14 @@
-import { type KubeObject, objectKey } from '../api/meta.js';
+import { type KubeObject, objectKey } from '../../api/meta.js';
 import { Cache, type Indexes } from './cache.js';
-import type { Client } from './client.js';
-import { type Clock, type Random, systemClock } from './clock.js';
-import { messageOf } from './errors.js';
+import type { Client } from '../client.js';
+import { type Clock, type Random, systemClock } from '../clock.js';
+import { messageOf } from '../errors.js';
 import type { HistoryGuard } from './history-guard.js';
-import { type Logger, silentLogger } from './log.js';
-import { type KubeMetrics, silentMetrics } from './metrics.js';
+import { type Logger, silentLogger } from '../log.js';
+import { type KubeMetrics, silentMetrics } from '../metrics.js';
 import { type ListVersions, Reflector } from './reflector.js';
-import type { Resource } from './resource.js';
-import { forEachInSlices } from './run-in-slices.js';
+import type { Resource } from '../resource.js';
+import { forEachInSlices } from '../run-in-slices.js';
 
 export interface ObjectChange<S> {
   type: 'added' | 'changed' | 'removed';

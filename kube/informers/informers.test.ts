@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { Client } from './client.js';
-import { systemClock } from './clock.js';
-import { silentLogger } from './log.js';
-import { silentMetrics } from './metrics.js';
-import { NAMESPACES, PODS } from './resources.js';
-import type { ApiRequest, StreamRequest, Transport } from './transport/transport.js';
+import { Client } from '../client.js';
+import { systemClock } from '../clock.js';
+import { silentLogger } from '../log.js';
+import { silentMetrics } from '../metrics.js';
+import { NAMESPACES, PODS } from '../resources.js';
+import type { ApiRequest, StreamRequest, Transport } from '../transport/transport.js';
 import { type WatchSpec, InformerRegistry } from './informers.js';
 
 /** Serves one empty list of every kind, and watches that stay silent. */

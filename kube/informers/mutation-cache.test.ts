@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { ObjectMeta } from '../api/meta.js';
+import type { ObjectMeta } from '../../api/meta.js';
 import { Cache } from './cache.js';
 import { MutationCache } from './mutation-cache.js';
 

@@ -1,6 +1,6 @@
-import type { Client } from './client.js';
-import { type Logger, silentLogger } from './log.js';
-import { type Resource, resourcePath } from './resource.js';
+import type { Client } from '../client.js';
+import { type Logger, silentLogger } from '../log.js';
+import { type Resource, resourcePath } from '../resource.js';
 
 /** The part of a kind that a watch covers. */
 interface WatchedPart {

@@ -1,14 +1,14 @@
-import type { KubeObject } from '../api/meta.js';
-import { statusErrorOfEvent } from './transport/responses.js';
-import type { Client } from './client.js';
-import { type Clock, type Random, systemClock } from './clock.js';
-import { StatusError, TransportError, isNotFound, messageOf } from './errors.js';
+import type { KubeObject } from '../../api/meta.js';
+import { statusErrorOfEvent } from '../transport/responses.js';
+import type { Client } from '../client.js';
+import { type Clock, type Random, systemClock } from '../clock.js';
+import { StatusError, TransportError, isNotFound, messageOf } from '../errors.js';
 import { type HistoryGuard, HistoryWentBackError } from './history-guard.js';
-import { type Logger, silentLogger } from './log.js';
-import { type KubeMetrics, silentMetrics } from './metrics.js';
-import { type Resource, resourcePath } from './resource.js';
-import { TimeSlice } from './run-in-slices.js';
-import { WatchBackoff } from './retry.js';
+import { type Logger, silentLogger } from '../log.js';
+import { type KubeMetrics, silentMetrics } from '../metrics.js';
+import { type Resource, resourcePath } from '../resource.js';
+import { TimeSlice } from '../run-in-slices.js';
+import { WatchBackoff } from '../retry.js';
 
 /** The resourceVersions between which a list may have missed changes. `from` is empty for the first list. */
 export interface ListVersions {

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { FaultServer, type Reply, type SeenRequest, status } from '../test/fault-server.js';
-import { Client } from './client.js';
+import { FaultServer, type Reply, type SeenRequest, status } from '../../test/fault-server.js';
+import { Client } from '../client.js';
 import { HistoryGuard } from './history-guard.js';
-import { QUIET, WatchHarness, bookmark, event, isWatch, list, testObject } from './testing/watch-harness.js';
-import { Transport } from './transport/transport.js';
+import { QUIET, WatchHarness, bookmark, event, isWatch, list, testObject } from '../testing/watch-harness.js';
+import { Transport } from '../transport/transport.js';
 
 describe('a watch after the API server was away', () => {
   let server: FaultServer;

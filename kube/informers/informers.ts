@@ -1,11 +1,11 @@
-import type { KubeObject } from '../api/meta.js';
-import type { Client } from './client.js';
-import type { Clock, Random } from './clock.js';
+import type { KubeObject } from '../../api/meta.js';
+import type { Client } from '../client.js';
+import type { Clock, Random } from '../clock.js';
 import type { HistoryGuard } from './history-guard.js';
 import { type InformerOptions, Informer } from './informer.js';
-import type { Logger } from './log.js';
-import type { KubeMetrics } from './metrics.js';
-import type { Resource } from './resource.js';
+import type { Logger } from '../log.js';
+import type { KubeMetrics } from '../metrics.js';
+import type { Resource } from '../resource.js';
 
 /** What a watch covers and what its cache keeps. There is one constant per cache, which identifies it. */
 export interface WatchSpec<T extends KubeObject, S extends KubeObject = T> extends Pick<

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { KubeObject } from '../api/meta.js';
+import type { KubeObject } from '../../api/meta.js';
 import { Cache } from './cache.js';
 
 interface Thing extends KubeObject {

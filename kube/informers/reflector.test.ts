@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { FaultServer, type Reply, status } from '../test/fault-server.js';
-import { QUIET, WatchHarness, bookmark, event, isWatch, list, testObject } from './testing/watch-harness.js';
-import { ManualClock } from '../test/manual-clock.js';
-import { type Clock, systemClock } from './clock.js';
+import { FaultServer, type Reply, status } from '../../test/fault-server.js';
+import { QUIET, WatchHarness, bookmark, event, isWatch, list, testObject } from '../testing/watch-harness.js';
+import { ManualClock } from '../../test/manual-clock.js';
+import { type Clock, systemClock } from '../clock.js';
 
 describe('Reflector', () => {
   let server: FaultServer;

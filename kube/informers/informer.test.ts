@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { FaultServer, type Reply, status } from '../test/fault-server.js';
-import { QUIET, WatchHarness, bookmark, describeChange, event, list, testObject } from './testing/watch-harness.js';
-import { systemClock } from './clock.js';
+import { FaultServer, type Reply, status } from '../../test/fault-server.js';
+import { QUIET, WatchHarness, bookmark, describeChange, event, list, testObject } from '../testing/watch-harness.js';
+import { systemClock } from '../clock.js';
 
 describe('Informer', () => {
   let server: FaultServer;

@@ -1,4 +1,4 @@
-import { type KubeObject, objectKey } from '../api/meta.js';
+import { type KubeObject, objectKey } from '../../api/meta.js';
 
 /** For each index, the function that returns the values under which an object is found. */
 export type Indexes<S> = Record<string, (object: S) => readonly string[]>;
