@@ -75,7 +75,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     ['families: several IPv6 subnets', 'uses the first subnet if that contains the address'],
     ['families: IsIPv4 and IsIPv6', 'is an IPv4 address, an IPv6 address, or neither'],
   ],
-  'controller/claims/plan.primary.test.ts': [
+  'controller/claims/plan/plan.primary.test.ts': [
     [
       'vmi_controller: claims of the primary and the secondary network',
       'creates the claim of the pod network, besides those of secondary networks',
@@ -85,7 +85,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
       'reports a network in place of the pod network that allows persistent addresses',
     ],
   ],
-  'controller/claims/plan.desired.test.ts': [
+  'controller/claims/plan/plan.desired.test.ts': [
     ['vmi_controller: a NAD with an invalid config', 'creates the claims of other interfaces if one NAD is invalid'],
     ['vmi_controller: a NAD that does not exist', 'keeps the claim if the NAD is gone, and reports the NAD'],
     ['vmi_controller: a claim of the same VM exists', 'keeps its claim'],
@@ -93,15 +93,15 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     ['shouldCleanFinalizers: VM and VMI exist', 'keeps its claim'],
     ['shouldCleanFinalizers: a VMI without a VM exists', 'creates the claim of a standalone VMI'],
   ],
-  'controller/claims/desired.test.ts': [
+  'controller/claims/plan/desired.test.ts': [
     ['vmi_controller: neither a VM nor a VMI exists', 'are none if there is neither a VM nor a VMI'],
     ['vmi_controller: a stopped VM keeps its claim', 'include those of a stopped VM'],
     ['shouldCleanFinalizers: a stopped VM', 'include those of a stopped VM'],
   ],
-  'controller/claims/plan.name.test.ts': [
+  'controller/claims/plan/plan.name.test.ts': [
     ['vmi_controller: a claim without an owner has the name', 'refuses a claim without an owner on another network'],
   ],
-  'controller/claims/plan.owner.test.ts': [
+  'controller/claims/plan/plan.owner.test.ts': [
     ['vmi_controller: VM and VMI are gone', 'releases a claim that kubevirt/ipam-extensions created'],
     ['vmi_controller: a deleted VMI without a VM and without pods', 'releases the claim of a VMI that is gone'],
     [

@@ -9,7 +9,7 @@ import {
   POLICIES_CONFIG_MAP,
 } from '../../api/names.js';
 import { podInterfaceName } from '../../api/pod.js';
-import { newClaim } from '../../controller/claims/claim-object.js';
+import { newClaim } from '../../controller/claims/plan/claim-object.js';
 import { HOLDFAST_NAMESPACE } from '../../bed/holdfast/install.js';
 import { KUBEVIRT_NAMESPACE } from '../../bed/control-plane/kubevirt.js';
 import { vmManifest, vmiManifest } from '../../bed/story/vm.js';

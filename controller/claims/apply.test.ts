@@ -6,7 +6,7 @@ import { WorldApi } from './testing/model/world-api.js';
 import { claim, vmReference } from '../../test/workload-objects.js';
 import { Client } from '../../kube/client.js';
 import { TransportError, classifyError } from '../../kube/errors.js';
-import type { Action } from './action.js';
+import type { Action } from './plan/action.js';
 import { applyAll, failureEventOf, mostUrgent } from './apply.js';
 
 const KEY = 'vms/vm1.data';

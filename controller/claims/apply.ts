@@ -17,8 +17,8 @@ import {
 } from '../../kube/errors.js';
 import { IPAM_CLAIMS } from '../../kube/resources.js';
 import { forEachParallel } from '../../kube/run-in-slices.js';
-import type { Action } from './action.js';
-import type { ClaimChanges } from './claim-object.js';
+import type { Action } from './plan/action.js';
+import type { ClaimChanges } from './plan/claim-object.js';
 
 export type ClaimClient = Pick<Client, 'create' | 'patch' | 'delete' | 'find'>;
 

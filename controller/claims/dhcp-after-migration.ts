@@ -6,8 +6,8 @@ import { joinKey } from '../../api/meta.js';
 import { EventReason } from '../../api/event-reasons.js';
 import { isForVmNetwork, isOwnedBy } from '../../api/vm-claims.js';
 import { installedKubeVirt } from '../../cluster/kubevirt-controller.js';
-import type { ObservedWorkload, OwnerNetwork } from './observed-workload.js';
-import type { WorkloadEvent } from './action.js';
+import type { ObservedWorkload, OwnerNetwork } from './plan/observed-workload.js';
+import type { WorkloadEvent } from './plan/action.js';
 
 /**
  * The first minor version of KubeVirt 1 whose DHCP server knows the guest's MAC address after a live migration (kubevirt#16697). The branches of 1.6,

@@ -4,9 +4,9 @@ import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { Pod } from '../../api/pod.js';
 import { claim, launcher, vm, vmReference, vmi } from '../../test/workload-objects.js';
-import type { Action } from './action.js';
+import type { Action } from './plan/action.js';
 import { UnreportedChanges, lifeEventsOf } from './life-events.js';
-import { plan } from './plan.js';
+import { plan } from './plan/plan.js';
 import { observationOf } from './testing/workload-observation.js';
 
 describe('the events of created and released claims', () => {

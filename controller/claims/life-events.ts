@@ -10,9 +10,9 @@ import { setMostRecent } from '../../kube/informers/cache.js';
 import type { Clock } from '../../kube/clock.js';
 import type { EventSubject } from '../../kube/events.js';
 import type { ObjectChange } from '../../kube/informers/informer.js';
-import type { Action } from './action.js';
-import type { ObservedWorkload } from './observed-workload.js';
-import { networkStatusesOf, reportedAttachment } from './references.js';
+import type { Action } from './plan/action.js';
+import type { ObservedWorkload } from './plan/observed-workload.js';
+import { networkStatusesOf, reportedAttachment } from './plan/references.js';
 
 /** What has happened to the claims of a VM, on the VM or on a VMI without a VM: one event for all claims that it happened to. */
 export interface LifeEvent {

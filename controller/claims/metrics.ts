@@ -1,7 +1,7 @@
 import type { EventReason } from '../../api/event-reasons.js';
 import type { ErrorClass } from '../../kube/errors.js';
 import type { Metrics } from '../../process/metrics.js';
-import type { ActionKind } from './action.js';
+import type { ActionKind } from './plan/action.js';
 
 /** Every metric of the controller. */
 export interface ControllerMetrics {

@@ -9,8 +9,8 @@ import { hasNetworks } from '../../cluster/kubevirt-controller.js';
 import { findPrimaryNetwork, hasPrimaryNetworkLabel } from '../../cluster/primary-network.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { orphanKey } from '../caches.js';
-import { type NetworkLookup, type ObservedWorkload, observeVm, observeVmi } from './observed-workload.js';
-import { refersTo } from './references.js';
+import { type NetworkLookup, type ObservedWorkload, observeVm, observeVmi } from './plan/observed-workload.js';
+import { refersTo } from './plan/references.js';
 
 /** The objects that are also read live, to confirm a plan. */
 export interface WorkloadObjects {

@@ -7,11 +7,11 @@ import { OWNER_KIND_NOT_SERVED } from '../../cluster/claim-conditions.js';
 import { classifyError, messageOf } from '../../kube/errors.js';
 import type { EventRecorder, EventSubject } from '../../kube/events.js';
 import type { Logger } from '../../kube/log.js';
-import type { Action, WorkloadEvent } from './action.js';
+import type { Action, WorkloadEvent } from './plan/action.js';
 import { type FailedAction, failureEventOf } from './apply.js';
 import type { LifeEvent } from './life-events.js';
 import type { ControllerMetrics } from './metrics.js';
-import type { ObservedWorkload } from './observed-workload.js';
+import type { ObservedWorkload } from './plan/observed-workload.js';
 
 /** Where the controller says what it decides and does: log, metrics, and events for users. */
 export interface ReportDependencies {

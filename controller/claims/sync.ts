@@ -7,15 +7,15 @@ import { classifyError, isAlreadyExists, mayHaveActed, quotaRejectionOf } from '
 import { IPAM_CLAIMS } from '../../kube/resources.js';
 import type { SyncResult } from '../../kube/controller-loop.js';
 import { OWNER_KIND_NOT_SERVED } from '../../cluster/claim-conditions.js';
-import type { Action } from './action.js';
+import type { Action } from './plan/action.js';
 import { type ClaimClient, type FailedAction, applyAll, mostUrgent } from './apply.js';
-import { type Confirmation, confirm, isStillReleased, needsConfirmation, plan } from './plan.js';
+import { type Confirmation, confirm, isStillReleased, needsConfirmation, plan } from './plan/plan.js';
 import type { CreatedClaims } from './created-claims.js';
 import type { DHCPAfterMigration } from './dhcp-after-migration.js';
 import { type LauncherList, readLiveWorkload } from './live-workload.js';
 import { type UnreportedChanges, creationEventsOf, lifeEventsOf } from './life-events.js';
 import { type Listers, type WorkloadObjects, observeWorkload, readWorkload } from './observe.js';
-import { type ObservedWorkload } from './observed-workload.js';
+import { type ObservedWorkload } from './plan/observed-workload.js';
 import type { BlockedWorkloads, QuotaWaits, WriteFailures } from './waiting-workloads.js';
 import {
   type ReportDependencies,

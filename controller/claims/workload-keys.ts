@@ -5,7 +5,7 @@ import type { ObjectChange } from '../../kube/informers/informer.js';
 import { BY_NAD, BY_NAMESPACE, workloadOfClaim } from '../../cluster/watch-specs.js';
 import { hasPrimaryNetworkLabel } from '../../cluster/primary-network.js';
 import { workloadOfLauncher } from '../caches.js';
-import { claimReferencesOf } from './references.js';
+import { claimReferencesOf } from './plan/references.js';
 import { type ParsedNad, changesNetwork } from '../../cluster/transforms.js';
 import type { Lister } from '../../kube/informers/cache.js';
 import type { BlockedWorkloads } from './waiting-workloads.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { Action, WorkloadEvent } from '../action.js';
-import { plan } from '../plan.js';
+import type { Action, WorkloadEvent } from '../plan/action.js';
+import { plan } from '../plan/plan.js';
 import { type WorkloadScenario, observationOf } from './workload-observation.js';
 
 /** One line for each action: what, which claim, and for whom or why in short. */

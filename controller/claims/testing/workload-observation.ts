@@ -4,7 +4,7 @@ import type { KubeObject } from '../../../api/meta.js';
 import type { NetworkAttachmentDefinition } from '../../../api/networks/network-attachment.js';
 import type { Pod } from '../../../api/pod.js';
 import { type Listers, observeWorkload, readWorkload } from '../observe.js';
-import { type ObservedWorkload } from '../observed-workload.js';
+import { type ObservedWorkload } from '../plan/observed-workload.js';
 import { LAUNCHER_INDEXES, transformLauncher } from '../../caches.js';
 import { CLAIM_INDEXES, NAD_INDEXES, VMI_INDEXES, VM_INDEXES } from '../../../cluster/watch-specs.js';
 import {

@@ -9,7 +9,7 @@ import {
   PERSISTENT_IPS_LABEL,
 } from '../../../../api/names.js';
 import { controllingVmi } from '../../../../api/pod.js';
-import { refersTo } from '../../references.js';
+import { refersTo } from '../../plan/references.js';
 import { ownerOfVmi } from '../../../../api/vm-claims.js';
 import { NAMESPACE } from '../../../../test/workload-objects.js';
 import { ModelController } from './controller.js';

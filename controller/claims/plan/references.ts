@@ -1,9 +1,19 @@
-import { type IPAMClaim, claimNadOf, claimVmNetworkOf } from '../../api/ipam-claim.js';
-import { joinKey } from '../../api/meta.js';
-import { PRIMARY_CLAIM_ANNOTATION } from '../../api/names.js';
-import { type NetworkSelection, interfaceNameOf, networkSelectionsOf } from '../../api/networks/network-selection.js';
-import { type NetworkStatus, type Pod, controllingVmi, networkStatuses, ordinalInterfaceName } from '../../api/pod.js';
-import { claimInterfaces } from '../../api/vm-claims.js';
+import { type IPAMClaim, claimNadOf, claimVmNetworkOf } from '../../../api/ipam-claim.js';
+import { joinKey } from '../../../api/meta.js';
+import { PRIMARY_CLAIM_ANNOTATION } from '../../../api/names.js';
+import {
+  type NetworkSelection,
+  interfaceNameOf,
+  networkSelectionsOf,
+} from '../../../api/networks/network-selection.js';
+import {
+  type NetworkStatus,
+  type Pod,
+  controllingVmi,
+  networkStatuses,
+  ordinalInterfaceName,
+} from '../../../api/pod.js';
+import { claimInterfaces } from '../../../api/vm-claims.js';
 import type { ObservedWorkload } from './observed-workload.js';
 
 /** Returns the names of the claims to which the pod refers, on its secondary networks and its primary one. */

@@ -1,8 +1,8 @@
-import { podInterfaceName } from '../../api/pod.js';
-import { swappedClaimName } from '../../api/ipam-claim.js';
-import { claim, claimOfIpamExtensions, launcher, nad, vm, vmi } from '../../test/workload-objects.js';
-import { BLUE } from './testing/workload-observation.js';
-import { itPlansClaims } from './testing/claim-plan-cases.js';
+import { podInterfaceName } from '../../../api/pod.js';
+import { swappedClaimName } from '../../../api/ipam-claim.js';
+import { claim, claimOfIpamExtensions, launcher, nad, vm, vmi } from '../../../test/workload-objects.js';
+import { BLUE } from '../testing/workload-observation.js';
+import { itPlansClaims } from '../testing/claim-plan-cases.js';
 
 const SWAPPED = swappedClaimName('vm1', 'data', 'green-net');
 const running = launcher([{ nad: 'blue', claim: 'vm1.data' }], { status: [{ nad: 'blue' }] });

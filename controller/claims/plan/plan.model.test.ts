@@ -1,10 +1,10 @@
 import fc from 'fast-check';
-import { ClaimsModelCluster } from './testing/model/cluster.js';
-import type { Crash } from './testing/model/controller.js';
-import { collectGarbage } from './testing/model/garbage-collector.js';
-import { KUBEVIRT_STEPS, type KubeVirtStep } from './testing/model/kubevirt.js';
-import { VM_KEY, type Operation, applyOperation, operation, removeObstacles } from './testing/model/operations.js';
-import { KINDS, type Kind } from './testing/model/world.js';
+import { ClaimsModelCluster } from '../testing/model/cluster.js';
+import type { Crash } from '../testing/model/controller.js';
+import { collectGarbage } from '../testing/model/garbage-collector.js';
+import { KUBEVIRT_STEPS, type KubeVirtStep } from '../testing/model/kubevirt.js';
+import { VM_KEY, type Operation, applyOperation, operation, removeObstacles } from '../testing/model/operations.js';
+import { KINDS, type Kind } from '../testing/model/world.js';
 
 /** One thing that happens to the cluster. */
 type Happening =

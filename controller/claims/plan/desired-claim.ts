@@ -1,7 +1,7 @@
-import type { EventReason } from '../../api/event-reasons.js';
-import type { ClaimOwner } from '../../api/ipam-claim.js';
-import { parseMac } from '../../api/mac-address.js';
-import type { AddressRequest } from '../../api/networks/requested-addresses.js';
+import type { EventReason } from '../../../api/event-reasons.js';
+import type { ClaimOwner } from '../../../api/ipam-claim.js';
+import { parseMac } from '../../../api/mac-address.js';
+import type { AddressRequest } from '../../../api/networks/requested-addresses.js';
 import type { ObservedVmi, ObservedWorkload } from './observed-workload.js';
 
 /** The claim that an interface should have. */

@@ -1,7 +1,7 @@
-import { type ClaimOwner, type IPAMClaim, isWorkloadClaim, claimOwnerOf } from '../../api/ipam-claim.js';
-import { VIRTUAL_MACHINE_INSTANCE_KIND, VIRTUAL_MACHINE_KIND } from '../../api/names.js';
-import { controllerOf, isBeingDeleted } from '../../api/meta.js';
-import { type Pod, controllingVmi, isTerminal } from '../../api/pod.js';
+import { type ClaimOwner, type IPAMClaim, isWorkloadClaim, claimOwnerOf } from '../../../api/ipam-claim.js';
+import { VIRTUAL_MACHINE_INSTANCE_KIND, VIRTUAL_MACHINE_KIND } from '../../../api/names.js';
+import { controllerOf, isBeingDeleted } from '../../../api/meta.js';
+import { type Pod, controllingVmi, isTerminal } from '../../../api/pod.js';
 import { mayUseClaim, refersTo } from './references.js';
 import type { ObservedVmi, ObservedWorkload } from './observed-workload.js';
 

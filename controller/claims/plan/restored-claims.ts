@@ -1,7 +1,7 @@
-import type { ClaimOwner, IPAMClaim } from '../../api/ipam-claim.js';
-import { describeValue, asList, asRecord, asString } from '../../api/json.js';
-import { controllerOf, isBeingDeleted, objectKey } from '../../api/meta.js';
-import { EventReason } from '../../api/event-reasons.js';
+import type { ClaimOwner, IPAMClaim } from '../../../api/ipam-claim.js';
+import { describeValue, asList, asRecord, asString } from '../../../api/json.js';
+import { controllerOf, isBeingDeleted, objectKey } from '../../../api/meta.js';
+import { EventReason } from '../../../api/event-reasons.js';
 import {
   CLAIM_REQUESTED_ADDRESSES,
   CLAIM_REQUEST_ORIGIN,
@@ -9,14 +9,14 @@ import {
   VELERO_RESTORE_NAME,
   CLAIM_OWNER_UID,
   LAST_APPLIED_ANNOTATION,
-} from '../../api/names.js';
+} from '../../../api/names.js';
 import type { Action, WorkloadEvent } from './action.js';
 import { requestText } from './address-requests.js';
 import { type ClaimChanges, changesTo, newClaim, successorOf } from './claim-object.js';
 import type { DesiredClaim } from './desired-claim.js';
 import type { ObservedWorkload } from './observed-workload.js';
 import { type OwnedClaim, isInUse } from './ownership.js';
-import { MAX_APPLIED_COPY_LENGTH } from '../../api/limits.js';
+import { MAX_APPLIED_COPY_LENGTH } from '../../../api/limits.js';
 
 /**
  * Returns true for a claim that may have been restored from a backup: the owner that it names is gone, but did not take the claim with it. Backup tools

@@ -1,8 +1,8 @@
-import { EventReason } from '../../api/event-reasons.js';
-import type { ClaimOwner, IPAMClaim } from '../../api/ipam-claim.js';
-import { isBeingDeleted, joinKey } from '../../api/meta.js';
-import { CLAIM_FINALIZER, CLAIM_OWNER_UID, CLAIM_REQUESTED_ADDRESSES } from '../../api/names.js';
-import { pickClaim, servedVmNetwork } from '../../api/vm-claims.js';
+import { EventReason } from '../../../api/event-reasons.js';
+import type { ClaimOwner, IPAMClaim } from '../../../api/ipam-claim.js';
+import { isBeingDeleted, joinKey } from '../../../api/meta.js';
+import { CLAIM_FINALIZER, CLAIM_OWNER_UID, CLAIM_REQUESTED_ADDRESSES } from '../../../api/names.js';
+import { pickClaim, servedVmNetwork } from '../../../api/vm-claims.js';
 import type { Action } from './action.js';
 import { findLateRequest, markLateRequest } from './address-requests.js';
 import { changesTo } from './claim-object.js';

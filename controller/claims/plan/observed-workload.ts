@@ -1,5 +1,5 @@
-import { type DhcpNetwork, dhcpNetworksOf } from '../../api/networks/default-routes.js';
-import type { ClaimOwner, IPAMClaim } from '../../api/ipam-claim.js';
+import { type DhcpNetwork, dhcpNetworksOf } from '../../../api/networks/default-routes.js';
+import type { ClaimOwner, IPAMClaim } from '../../../api/ipam-claim.js';
 import {
   type SecondaryNetwork,
   type VirtualMachine,
@@ -13,14 +13,14 @@ import {
   podNetworkOf,
   replacementOfPodNetwork,
   secondaryNetworks,
-} from '../../api/kubevirt.js';
-import { type KubeObject, type ObjectMeta, joinKey } from '../../api/meta.js';
-import type { Delivery } from '../../api/networks/nad-guests.js';
-import type { IpamDelegation } from '../../api/networks/ipam-delegation.js';
-import type { NetworkConfig } from '../../api/networks/network-attachment.js';
-import type { Pod } from '../../api/pod.js';
-import { ownerOfVmi } from '../../api/vm-claims.js';
-import type { PrimaryNetwork } from '../../cluster/primary-network.js';
+} from '../../../api/kubevirt.js';
+import { type KubeObject, type ObjectMeta, joinKey } from '../../../api/meta.js';
+import type { Delivery } from '../../../api/networks/nad-guests.js';
+import type { IpamDelegation } from '../../../api/networks/ipam-delegation.js';
+import type { NetworkConfig } from '../../../api/networks/network-attachment.js';
+import type { Pod } from '../../../api/pod.js';
+import { ownerOfVmi } from '../../../api/vm-claims.js';
+import type { PrimaryNetwork } from '../../../cluster/primary-network.js';
 
 export type NetworkLookup =
   { found: true; config: NetworkConfig; delegation: IpamDelegation['kind']; delivery: Delivery } | { found: false };

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { podInterfaceName } from '../../api/pod.js';
+import { podInterfaceName } from '../../../api/pod.js';
 import {
   type VmiOptions,
   claim,
@@ -8,7 +8,7 @@ import {
   vm,
   vmi,
   vmiReference,
-} from '../../test/workload-objects.js';
+} from '../../../test/workload-objects.js';
 import {
   BLUE,
   BROKEN_BLUE,
@@ -16,7 +16,7 @@ import {
   type WorkloadScenario,
   PLAIN_BLUE,
   observationOf,
-} from './testing/workload-observation.js';
+} from '../testing/workload-observation.js';
 import { findDesiredClaims } from './desired.js';
 import { ownedClaims } from './ownership.js';
 

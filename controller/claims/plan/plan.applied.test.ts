@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { type WorkloadClaimOptions, claim, vmReference, vmi, vmiReference } from '../../test/workload-objects.js';
-import { itPlansClaims } from './testing/claim-plan-cases.js';
-import { FORMER, oldLauncher, restoredVm } from './testing/restored-workload.js';
-import { NOW, observationOf } from './testing/workload-observation.js';
+import type { IPAMClaim } from '../../../api/ipam-claim.js';
+import { type WorkloadClaimOptions, claim, vmReference, vmi, vmiReference } from '../../../test/workload-objects.js';
+import { itPlansClaims } from '../testing/claim-plan-cases.js';
+import { FORMER, oldLauncher, restoredVm } from '../testing/restored-workload.js';
+import { NOW, observationOf } from '../testing/workload-observation.js';
 import { plan } from './plan.js';
 
 const REQUESTED = 'ipam.holdfast.dev/requested-addresses';

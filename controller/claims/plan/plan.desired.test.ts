@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { podInterfaceName } from '../../api/pod.js';
-import { claimName } from '../../api/ipam-claim.js';
+import { podInterfaceName } from '../../../api/pod.js';
+import { claimName } from '../../../api/ipam-claim.js';
 import {
   claim,
   claimOfIpamExtensions,
@@ -10,9 +10,9 @@ import {
   vmReference,
   vmi,
   vmiReference,
-} from '../../test/workload-objects.js';
-import { BLUE, BROKEN_BLUE, GREEN, PLAIN_BLUE, observationOf } from './testing/workload-observation.js';
-import { itPlansClaims } from './testing/claim-plan-cases.js';
+} from '../../../test/workload-objects.js';
+import { BLUE, BROKEN_BLUE, GREEN, PLAIN_BLUE, observationOf } from '../testing/workload-observation.js';
+import { itPlansClaims } from '../testing/claim-plan-cases.js';
 import { plan } from './plan.js';
 
 const running = launcher([{ nad: 'blue', claim: 'vm1.data' }], { status: [{ nad: 'blue' }] });

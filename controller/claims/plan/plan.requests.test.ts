@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { IPAMClaim } from '../../api/ipam-claim.js';
-import type { VirtualMachine, VirtualMachineInstance } from '../../api/kubevirt.js';
+import type { IPAMClaim } from '../../../api/ipam-claim.js';
+import type { VirtualMachine, VirtualMachineInstance } from '../../../api/kubevirt.js';
 import {
   type WorkloadClaimOptions,
   type Networks,
@@ -9,9 +9,9 @@ import {
   nad,
   vm,
   vmi,
-} from '../../test/workload-objects.js';
-import { itPlansClaims } from './testing/claim-plan-cases.js';
-import { BROKEN_BLUE, type WorkloadScenario, PLAIN_BLUE, observationOf } from './testing/workload-observation.js';
+} from '../../../test/workload-objects.js';
+import { itPlansClaims } from '../testing/claim-plan-cases.js';
+import { BROKEN_BLUE, type WorkloadScenario, PLAIN_BLUE, observationOf } from '../testing/workload-observation.js';
 import { needsConfirmation, plan } from './plan.js';
 
 const ADDRESSES = 'network.kubevirt.io/addresses';

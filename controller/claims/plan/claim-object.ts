@@ -16,10 +16,10 @@ import {
   TEMPLATE_ORIGIN,
   VELERO_RESTORE_STATUS,
   VIRTUAL_MACHINE_KIND,
-} from '../../api/names.js';
-import { type ClaimOwner, type IPAMClaim, labelValue } from '../../api/ipam-claim.js';
-import { type OwnerReference, controllerOf, isBeingDeleted } from '../../api/meta.js';
-import { isKubeVirtGroup } from '../../api/kubevirt.js';
+} from '../../../api/names.js';
+import { type ClaimOwner, type IPAMClaim, labelValue } from '../../../api/ipam-claim.js';
+import { type OwnerReference, controllerOf, isBeingDeleted } from '../../../api/meta.js';
+import { isKubeVirtGroup } from '../../../api/kubevirt.js';
 import { macSince, requestText } from './address-requests.js';
 import type { DesiredClaim } from './desired-claim.js';
 

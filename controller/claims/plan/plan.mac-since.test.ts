@@ -1,9 +1,16 @@
 import { expect } from 'chai';
-import type { IPAMClaim } from '../../api/ipam-claim.js';
-import type { VirtualMachine, VirtualMachineInstance } from '../../api/kubevirt.js';
-import { CLAIM_GUEST_MAC, CLAIM_MAC, CLAIM_MAC_SINCE, CLAIM_RESTORED } from '../../api/names.js';
-import { type WorkloadClaimOptions, claim, claimOfIpamExtensions, nad, vm, vmi } from '../../test/workload-objects.js';
-import { type WorkloadScenario, NOW, observationOf } from './testing/workload-observation.js';
+import type { IPAMClaim } from '../../../api/ipam-claim.js';
+import type { VirtualMachine, VirtualMachineInstance } from '../../../api/kubevirt.js';
+import { CLAIM_GUEST_MAC, CLAIM_MAC, CLAIM_MAC_SINCE, CLAIM_RESTORED } from '../../../api/names.js';
+import {
+  type WorkloadClaimOptions,
+  claim,
+  claimOfIpamExtensions,
+  nad,
+  vm,
+  vmi,
+} from '../../../test/workload-objects.js';
+import { type WorkloadScenario, NOW, observationOf } from '../testing/workload-observation.js';
 import { plan } from './plan.js';
 
 const MAC = '02:00:00:00:00:ab';

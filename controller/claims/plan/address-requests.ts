@@ -1,4 +1,4 @@
-import { EventReason } from '../../api/event-reasons.js';
+import { EventReason } from '../../../api/event-reasons.js';
 import {
   type ClaimOwner,
   type IPAMClaim,
@@ -6,23 +6,23 @@ import {
   macSinceText,
   recordedMacOf,
   timedMacOf,
-} from '../../api/ipam-claim.js';
-import { describeValue } from '../../api/json.js';
-import { parseMac } from '../../api/mac-address.js';
-import { isBeingDeleted, objectKey } from '../../api/meta.js';
+} from '../../../api/ipam-claim.js';
+import { describeValue } from '../../../api/json.js';
+import { parseMac } from '../../../api/mac-address.js';
+import { isBeingDeleted, objectKey } from '../../../api/meta.js';
 import {
   CLAIM_MAC_SINCE,
   CLAIM_REQUESTED_ADDRESSES,
   IPS_ALLOCATED,
   REQUESTED_ADDRESSES_ANNOTATION,
-} from '../../api/names.js';
+} from '../../../api/names.js';
 import {
   type AddressRequest,
   describeUnknownNetworks,
   describeUnsupportedNetwork,
   requestedAddresses,
   requestedNetworks,
-} from '../../api/networks/requested-addresses.js';
+} from '../../../api/networks/requested-addresses.js';
 import type { DesiredClaim, InterfaceProblem } from './desired-claim.js';
 import type { ObservedWorkload, OwnerSpec } from './observed-workload.js';
 import { type OwnedClaim, isInUse } from './ownership.js';

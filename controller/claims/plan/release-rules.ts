@@ -1,9 +1,9 @@
-import { type ClaimOwner, claimNadOf } from '../../api/ipam-claim.js';
-import { isBeingDeleted, objectKey } from '../../api/meta.js';
-import { EventReason } from '../../api/event-reasons.js';
-import { CLAIM_FINALIZER, CLAIM_VM_NETWORK, ORPHAN_FINALIZER } from '../../api/names.js';
-import { isTerminal } from '../../api/pod.js';
-import { hasNoOwner } from '../../api/vm-claims.js';
+import { type ClaimOwner, claimNadOf } from '../../../api/ipam-claim.js';
+import { isBeingDeleted, objectKey } from '../../../api/meta.js';
+import { EventReason } from '../../../api/event-reasons.js';
+import { CLAIM_FINALIZER, CLAIM_VM_NETWORK, ORPHAN_FINALIZER } from '../../../api/names.js';
+import { isTerminal } from '../../../api/pod.js';
+import { hasNoOwner } from '../../../api/vm-claims.js';
 import type { Action } from './action.js';
 import { mayUseClaim, refersTo } from './references.js';
 import { successorOf } from './claim-object.js';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { claimName } from '../../api/ipam-claim.js';
-import { claim, claimOfIpamExtensions, launcher, vm, vmReference, vmi } from '../../test/workload-objects.js';
-import { observationOf } from './testing/workload-observation.js';
-import { itPlansClaims } from './testing/claim-plan-cases.js';
+import { claimName } from '../../../api/ipam-claim.js';
+import { claim, claimOfIpamExtensions, launcher, vm, vmReference, vmi } from '../../../test/workload-objects.js';
+import { observationOf } from '../testing/workload-observation.js';
+import { itPlansClaims } from '../testing/claim-plan-cases.js';
 import { plan } from './plan.js';
 
 const running = launcher([{ nad: 'blue', claim: 'vm1.data' }], { status: [{ nad: 'blue' }] });

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { swappedClaimName } from '../../api/ipam-claim.js';
-import type { VirtualMachine, VirtualMachineInstance } from '../../api/kubevirt.js';
-import type { Pod } from '../../api/pod.js';
-import { claim, claimOfIpamExtensions, launcher, nad, vm, vmReference, vmi } from '../../test/workload-objects.js';
-import { itPlansClaims } from './testing/claim-plan-cases.js';
-import { BLUE, type WorkloadScenario, observationOf } from './testing/workload-observation.js';
+import { swappedClaimName } from '../../../api/ipam-claim.js';
+import type { VirtualMachine, VirtualMachineInstance } from '../../../api/kubevirt.js';
+import type { Pod } from '../../../api/pod.js';
+import { claim, claimOfIpamExtensions, launcher, nad, vm, vmReference, vmi } from '../../../test/workload-objects.js';
+import { itPlansClaims } from '../testing/claim-plan-cases.js';
+import { BLUE, type WorkloadScenario, observationOf } from '../testing/workload-observation.js';
 import { plan } from './plan.js';
 
 const UDN = nad('udn', { name: 'tenant-net', role: 'primary', allowPersistentIPs: true, subnets: '10.100.0.0/16' });

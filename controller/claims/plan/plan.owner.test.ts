@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { swappedClaimName } from '../../api/ipam-claim.js';
-import { DEFAULT_NETWORK_ANNOTATION } from '../../api/names.js';
+import { swappedClaimName } from '../../../api/ipam-claim.js';
+import { DEFAULT_NETWORK_ANNOTATION } from '../../../api/names.js';
 import {
   claim,
   claimOfIpamExtensions,
@@ -9,9 +9,9 @@ import {
   vmReference,
   vmi,
   vmiReference,
-} from '../../test/workload-objects.js';
-import { itPlansClaims } from './testing/claim-plan-cases.js';
-import { observationOf } from './testing/workload-observation.js';
+} from '../../../test/workload-objects.js';
+import { itPlansClaims } from '../testing/claim-plan-cases.js';
+import { observationOf } from '../testing/workload-observation.js';
 import { plan } from './plan.js';
 
 const SWAPPED = swappedClaimName('vm1', 'data', 'blue-net');

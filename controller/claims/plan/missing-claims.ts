@@ -1,9 +1,9 @@
-import { type ClaimOwner, type IPAMClaim, claimName, swappedClaimName } from '../../api/ipam-claim.js';
-import { describeValue } from '../../api/json.js';
-import { controllerOf, isBeingDeleted, joinKey } from '../../api/meta.js';
-import { EventReason } from '../../api/event-reasons.js';
-import { VIRTUAL_MACHINE_KIND } from '../../api/names.js';
-import { describeClaimOwner, isForVmNetwork, hasNoOwner } from '../../api/vm-claims.js';
+import { type ClaimOwner, type IPAMClaim, claimName, swappedClaimName } from '../../../api/ipam-claim.js';
+import { describeValue } from '../../../api/json.js';
+import { controllerOf, isBeingDeleted, joinKey } from '../../../api/meta.js';
+import { EventReason } from '../../../api/event-reasons.js';
+import { VIRTUAL_MACHINE_KIND } from '../../../api/names.js';
+import { describeClaimOwner, isForVmNetwork, hasNoOwner } from '../../../api/vm-claims.js';
 import type { Action, WorkloadEvent } from './action.js';
 import { requestsClaim } from './references.js';
 import { newClaim } from './claim-object.js';

@@ -1,5 +1,5 @@
-import type { EventReason } from '../../api/event-reasons.js';
-import type { ClaimOwner, IPAMClaim } from '../../api/ipam-claim.js';
+import type { EventReason } from '../../../api/event-reasons.js';
+import type { ClaimOwner, IPAMClaim } from '../../../api/ipam-claim.js';
 import type { ClaimChanges } from './claim-object.js';
 
 /** One change to a claim, or the decision to change nothing. `reason` is a sentence for the log. */

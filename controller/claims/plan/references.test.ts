@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
-import { claim, launcher, vm } from '../../test/workload-objects.js';
-import { observationOf } from './testing/workload-observation.js';
+import { claim, launcher, vm } from '../../../test/workload-objects.js';
+import { observationOf } from '../testing/workload-observation.js';
 import { plan } from './plan.js';
 
 describe('the annotations of launchers', () => {
