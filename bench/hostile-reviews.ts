@@ -5,7 +5,7 @@ import { VIRTUAL_MACHINE_INSTANCES } from '../kube/resources.js';
 import type { BedWithHoldfast } from '../bed/environment.js';
 import { creationReview, reviewAgent } from '../bed/holdfast/review.js';
 import type { Story } from '../bed/story/story.js';
-import { vmiManifest } from '../bed/story/vm.js';
+import { vmiManifest } from '../bed/story/vms/vm.js';
 import { launcherWithTwoClaims, post } from './admissions.js';
 import { type LoadResult, runLoad } from './load.js';
 import type { Figure } from './report.js';

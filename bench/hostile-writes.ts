@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { removeNamespaces } from '../bed/story/cleanup.js';
-import { namespaceUser } from '../bed/story/namespace-user.js';
+import { namespaceUser } from '../bed/story/users/namespace-user.js';
 import { type Story, createNamespace } from '../bed/story/story.js';
 import type { BedWithHoldfast } from '../bed/environment.js';
 import { ATTACKS, type Attack, type Attacker, CONFIG_MAP_WRITES } from './hostile/attacks.js';

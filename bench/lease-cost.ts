@@ -2,7 +2,7 @@ import { startControlPlane } from '../bed/control-plane/control-plane.js';
 import { createAll, type Manifest } from '../bed/control-plane/objects.js';
 import { AGENTS_NAMESPACE } from '../bed/holdfast/install.js';
 import { applyManifests, readInstallation } from '../bed/holdfast/manifests.js';
-import { clientAs } from '../bed/story/service-account.js';
+import { clientAs } from '../bed/story/users/service-account.js';
 import { parseAddress } from '../addressing/address/address.js';
 import { createLease } from '../addressing/lease/lease.js';
 import { until } from '../bed/processes/wait.js';

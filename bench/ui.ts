@@ -2,7 +2,7 @@ import { labelValue } from '../api/ipam-claim.js';
 import { LEASE_POOL } from '../api/names.js';
 import { leaseNamed } from '../bed/story/addresses.js';
 import type { Story } from '../bed/story/story.js';
-import { ensureBrowser, launchBrowser, UiPage, UiProcess } from '../bed/story/ui-browser.js';
+import { ensureBrowser, launchBrowser, UiPage, UiProcess } from '../bed/story/kubectl/ui-browser.js';
 import type { BedWithHoldfast } from '../bed/environment.js';
 import { resourcePath } from '../kube/resource.js';
 import { ADDRESS_LEASES } from '../kube/resources.js';

@@ -35,13 +35,13 @@ describe('the layers', () => {
 
   it('find a circle of test code, but none of files that only lead to it', () => {
     const [before, a, b] = [
-      importsOf('bed/before.ts', `import './node/a.js';`),
-      importsOf('bed/node/a.ts', `import '../story/b.js';`),
-      importsOf('bed/story/b.ts', `import '../node/a.js'; import '../after.js';`),
+      importsOf('bed/before.ts', `import './network/a.js';`),
+      importsOf('bed/network/a.ts', `import '../faults/b.js';`),
+      importsOf('bed/faults/b.ts', `import '../network/a.js'; import '../after.js';`),
     ];
     const imports = [...before, ...a, ...b];
-    expect(circlesOf(imports, (path) => path)).to.deep.equal([['bed/node/a.ts', 'bed/story/b.ts']]);
-    expect(circlesOf(imports, roomOf)).to.deep.equal([['bed/node', 'bed/story']]);
+    expect(circlesOf(imports, (path) => path)).to.deep.equal([['bed/faults/b.ts', 'bed/network/a.ts']]);
+    expect(circlesOf(imports, roomOf)).to.deep.equal([['bed/faults', 'bed/network']]);
   });
 
   it('find no circle in a test that uses the test support of its folder', () => {

@@ -169,6 +169,8 @@ const MIXED_FOLDERS = [
   'cni/agent',
   'cli',
   'bed',
+  'bed/node',
+  'bed/story',
   'bench',
   'e2e/demo',
   'test',

@@ -1,6 +1,6 @@
 import type { KubeletPod } from './pod.js';
 import { uidOf } from './pod.js';
-import { hasEnded, type Vmi } from './virtual-machine-instance.js';
+import { hasEnded, type Vmi } from './vmi/virtual-machine-instance.js';
 
 /** As the kernel has it by default. */
 const ANSWER_ARP = 'for file in /proc/sys/net/ipv4/conf/*/arp_ignore; do echo 0 > "$file"; done';

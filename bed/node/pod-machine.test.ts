@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { Switches, type VmSwitches } from '../switches.js';
-import { networkStatus } from './network-status.js';
+import { networkStatus } from './vmi/network-status.js';
 import type { SandboxState } from './sandbox-networks.js';
 import { stepPod, type PodChange } from './pod-machine.js';
 import type { KubeletPod, PodStatus } from './pod.js';
-import type { MigrationState, Vmi, VmiPhase } from './virtual-machine-instance.js';
+import type { MigrationState, Vmi, VmiPhase } from './vmi/virtual-machine-instance.js';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 const NETWORKS = '[{"name":"blue","namespace":"vms","interface":"pod3a6eb0790f3"}]';

@@ -1,12 +1,12 @@
 import { isTerminal } from '../../api/pod.js';
 import { isBeingDeleted } from '../../api/meta.js';
 import type { VmSwitches } from '../switches.js';
-import { isNetworkStatusStale } from './network-status.js';
+import { isNetworkStatusStale } from './vmi/network-status.js';
 import type { SandboxState } from './sandbox-networks.js';
 import type { KubeletPod, PodStatus } from './pod.js';
 import { addressStatus, endedStatus, isReady, isReportedReady, readinessStatus, runningStatus } from './pod-status.js';
 import { change, waitFor, type ChangeStep, type Step } from './step.js';
-import { hasEnded, hasGuest, migrationInFlight, type Vmi } from './virtual-machine-instance.js';
+import { hasEnded, hasGuest, migrationInFlight, type Vmi } from './vmi/virtual-machine-instance.js';
 
 /** An action of the kubelet for a pod. */
 export type PodChange =

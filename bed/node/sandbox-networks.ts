@@ -1,7 +1,7 @@
-import type { AgentInterface } from './guest-agent.js';
+import type { AgentInterface } from './vmi/guest-agent.js';
 import type { KubeletPod } from './pod.js';
-import type { Vmi } from './virtual-machine-instance.js';
-import type { GuestCopy } from './vmi-view.js';
+import type { Vmi } from './vmi/virtual-machine-instance.js';
+import type { GuestCopy } from './vmi/vmi-view.js';
 
 /** The state of a pod's sandbox. */
 export type SandboxState =

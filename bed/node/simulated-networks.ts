@@ -1,6 +1,6 @@
 import { NETWORK_STATUS_ANNOTATION } from '../../api/names.js';
 import type { Client } from '../../kube/client.js';
-import { networkStatus, podAddress } from './network-status.js';
+import { networkStatus, podAddress } from './vmi/network-status.js';
 import { NO_SANDBOX, type GuestNetworks, type SandboxNetworks, type SandboxState } from './sandbox-networks.js';
 import { KUBELET_PODS, type KubeletPod, uidOf } from './pod.js';
 

@@ -7,7 +7,7 @@ import { messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
 import { WorkQueue } from '../../kube/workqueue.js';
 import type { Switches, VmSwitches } from '../switches.js';
-import { cloudInitProblem } from './cloud-init.js';
+import { cloudInitProblem } from './vmi/cloud-init.js';
 import { Heartbeat } from './heartbeat.js';
 import { stepPod } from './pod-machine.js';
 import { PodWorker } from './pod-worker.js';
@@ -15,7 +15,7 @@ import { workloadName, type KubeletPod } from './pod.js';
 import type { GuestNetworks, SandboxNetworks } from './sandbox-networks.js';
 import { StepRunner } from './step-runner.js';
 import { VirtHandlers } from './virt-handlers.js';
-import type { Vmi } from './virtual-machine-instance.js';
+import type { Vmi } from './vmi/virtual-machine-instance.js';
 
 /** Many, because a CNI ADD may wait for half a minute and must not delay the others. */
 const WORKERS = 64;

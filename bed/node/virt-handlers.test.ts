@@ -7,7 +7,7 @@ import { Switches } from '../switches.js';
 import { KUBELET_PODS } from './pod.js';
 import type { GuestNetworks } from './sandbox-networks.js';
 import { VirtHandlers } from './virt-handlers.js';
-import { type Vmi, type VmiPhase, VMIS } from './virtual-machine-instance.js';
+import { type Vmi, type VmiPhase, VMIS } from './vmi/virtual-machine-instance.js';
 
 const NODE = 'node-1';
 const VMI = { namespace: 'vms', name: 'web' };

@@ -7,12 +7,12 @@ import { Informer } from '../../kube/informers/informer.js';
 import type { Logger } from '../../kube/log.js';
 import { WorkQueue } from '../../kube/workqueue.js';
 import type { Switches } from '../switches.js';
-import { guestMoves } from './guest-moves.js';
+import { guestMoves } from './vmi/guest-moves.js';
 import { KUBELET_PODS, type KubeletPod } from './pod.js';
 import type { GuestNetworks } from './sandbox-networks.js';
 import { StepRunner } from './step-runner.js';
-import { hasGuest, type Vmi, VMIS } from './virtual-machine-instance.js';
-import { launcherOf, stepVmi } from './vmi-machine.js';
+import { hasGuest, type Vmi, VMIS } from './vmi/virtual-machine-instance.js';
+import { launcherOf, stepVmi } from './vmi/vmi-machine.js';
 
 const WORKERS = 8;
 const RETRY_BACKOFF = { baseMs: 10, maxMs: 1_000 };

@@ -1,9 +1,9 @@
 import { podInterfaceName } from '../../api/pod.js';
 import type { PodNetworks } from '../network/pod-networks.js';
 import type { Wire, WireLocation } from '../network/wire.js';
-import type { AgentInterface } from './guest-agent.js';
+import type { AgentInterface } from './vmi/guest-agent.js';
 import { type KubeletPod, uidOf } from './pod.js';
-import { hasEnded, type GuestInterface, type Vmi } from './virtual-machine-instance.js';
+import { hasEnded, type GuestInterface, type Vmi } from './vmi/virtual-machine-instance.js';
 
 interface Nic {
   /** The interface in the guest. */

@@ -4,9 +4,9 @@ import type { PodNetworks } from '../network/pod-networks.js';
 import type { WireLocation, Wire } from '../network/wire.js';
 import { ArpAnswers } from './arp-answers.js';
 import { NO_SANDBOX, type GuestNetworks, type SandboxNetworks, type SandboxState } from './sandbox-networks.js';
-import type { AgentInterface } from './guest-agent.js';
+import type { AgentInterface } from './vmi/guest-agent.js';
 import { type KubeletPod, uidOf } from './pod.js';
-import type { Vmi } from './virtual-machine-instance.js';
+import type { Vmi } from './vmi/virtual-machine-instance.js';
 import { WiredGuests } from './wired-guests.js';
 
 /** The interface of the pod network, which guests do not use here. */

@@ -10,8 +10,8 @@ import { Informer } from '../../kube/informers/informer.js';
 import { silentLogger } from '../../kube/log.js';
 import { IPAM_CLAIMS, PODS } from '../../kube/resources.js';
 import { WorkQueue } from '../../kube/workqueue.js';
-import { grantRole } from '../story/role.js';
-import { serviceAccountClient } from '../story/service-account.js';
+import { grantRole } from '../story/users/role.js';
+import { serviceAccountClient } from '../story/users/service-account.js';
 import { until } from '../processes/wait.js';
 import { OvnAddressPool, SubnetExhausted } from './address-pool.js';
 import {

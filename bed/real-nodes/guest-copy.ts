@@ -1,6 +1,6 @@
 import type { Clock } from '../../kube/clock.js';
-import type { GuestCopy } from '../node/vmi-view.js';
-import type { MigrationConfiguration } from '../node/virtual-machine-instance.js';
+import type { GuestCopy } from '../node/vmi/vmi-view.js';
+import type { MigrationConfiguration } from '../node/vmi/virtual-machine-instance.js';
 import { untilValue } from '../processes/wait.js';
 import type { Guest } from './guest.js';
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { AgentInterface } from '../node/guest-agent.js';
+import type { AgentInterface } from '../node/vmi/guest-agent.js';
 import { untilValue } from '../processes/wait.js';
 import { executeOn, type QmpCommand } from './json-socket.js';
 

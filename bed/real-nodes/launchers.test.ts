@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { KubeletPod } from '../node/pod.js';
-import type { Vmi } from '../node/virtual-machine-instance.js';
+import type { Vmi } from '../node/vmi/virtual-machine-instance.js';
 import { Launchers } from './launchers.js';
 import type { RealNode } from './real-node.js';
 

@@ -3,7 +3,7 @@ import { controllingVmi } from '../../api/pod.js';
 import { ArpAnswers } from '../node/arp-answers.js';
 import type { KubeletPod } from '../node/pod.js';
 import type { GuestNetworks } from '../node/sandbox-networks.js';
-import { hasEnded, type Vmi } from '../node/virtual-machine-instance.js';
+import { hasEnded, type Vmi } from '../node/vmi/virtual-machine-instance.js';
 import type { RealNode } from './real-node.js';
 
 /** Its sidecar, a restartable init container, which writes the guest's console into a log. */

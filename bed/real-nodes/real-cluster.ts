@@ -18,14 +18,14 @@ import {
   multusObjects,
   ordinaryImage,
   pauseImage,
-} from './images.js';
-import { ensureGuestPrograms, type GuestPrograms } from './guest-programs.js';
+} from './images/images.js';
+import { ensureGuestPrograms, type GuestPrograms } from './images/guest-programs.js';
 import { Guests } from './guests.js';
 import { Launchers } from './launchers.js';
-import { ensureNodePrograms, type NodePrograms } from './node-programs.js';
+import { ensureNodePrograms, type NodePrograms } from './images/node-programs.js';
 import type { RealNode } from './real-node.js';
 import { API_SERVER_PORT, apiServerFlagsFor, startRealNodes } from './real-nodes.js';
-import type { ImageRegistry } from './registry.js';
+import type { ImageRegistry } from './images/registry.js';
 import { DEPLOYMENTS, waitDaemonSet, waitDeployment } from './rollout.js';
 import { NodeVirtHandlers } from './virt-handlers.js';
 

@@ -7,10 +7,10 @@ import { API_SERVER_ADDRESSES } from '../control-plane/certificates.js';
 import type { ObjectRef } from '../../kube/resource.js';
 import { type Child, type Processes, capture } from '../processes/processes.js';
 import { joinSwitch, nodeAddresses, plugIn, unplug } from './cluster-network.js';
-import { isMultusThick, PAUSE_IMAGE } from './images.js';
+import { isMultusThick, PAUSE_IMAGE } from './images/images.js';
 import { cgroupPrefix, REMOVE_CGROUP } from './isolation.js';
-import type { NodePrograms } from './node-programs.js';
-import { REGISTRY_PORT } from './registry.js';
+import type { NodePrograms } from './images/node-programs.js';
+import { REGISTRY_PORT } from './images/registry.js';
 
 type NodeService = 'kubelet' | 'containerd';
 

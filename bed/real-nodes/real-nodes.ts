@@ -6,10 +6,10 @@ import { writeKubeconfig } from '../control-plane/kubeconfig.js';
 import type { Manifest } from '../control-plane/objects.js';
 import { applyManifests } from '../holdfast/manifests.js';
 import { createNodeNetwork } from './cluster-network.js';
-import { isMultusThick, multusImage, multusObjects, pauseImage } from './images.js';
-import type { NodePrograms } from './node-programs.js';
-import type { Image } from './oci-image.js';
-import { ImageRegistry } from './registry.js';
+import { isMultusThick, multusImage, multusObjects, pauseImage } from './images/images.js';
+import type { NodePrograms } from './images/node-programs.js';
+import type { Image } from './images/oci-image.js';
+import { ImageRegistry } from './images/registry.js';
 import { RealNode } from './real-node.js';
 import { waitDaemonSet, waitNodeReady } from './rollout.js';
 

@@ -9,7 +9,7 @@ import { leaseName } from '../../addressing/lease/lease-name.js';
 import { leaseLabels } from '../../addressing/lease/lease-record.js';
 import type { Client } from '../../kube/client.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS } from '../../kube/resources.js';
-import { clientAs } from './service-account.js';
+import { clientAs } from './users/service-account.js';
 import { putNetwork } from './networks.js';
 import { until, untilValue } from '../processes/wait.js';
 

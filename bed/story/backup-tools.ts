@@ -12,8 +12,8 @@ import {
 } from '../../kube/resources.js';
 import { until } from '../processes/wait.js';
 import type { ResourceModifiers } from './resource-modifiers.js';
-import type { PolicyRule } from './role.js';
-import { serviceAccountClient } from './service-account.js';
+import type { PolicyRule } from './users/role.js';
+import { serviceAccountClient } from './users/service-account.js';
 
 const RBAC = 'rbac.authorization.k8s.io/v1';
 const CLUSTER_ROLES = clusterResource(RBAC, 'clusterroles', 'ClusterRole');

@@ -5,7 +5,7 @@ import type { Client } from '../../kube/client.js';
 import type { ObjectRef } from '../../kube/resource.js';
 import { PODS } from '../../kube/resources.js';
 import { untilValue } from '../processes/wait.js';
-import { ORDINARY_IMAGE } from '../real-nodes/images.js';
+import { ORDINARY_IMAGE } from '../real-nodes/images/images.js';
 
 /** Creates an ordinary pod. @param elements of its networks annotation, such as `{ name: 'blue' }` */
 export function createPod(client: Client, ref: ObjectRef, elements: readonly object[]): Promise<Pod> {

@@ -7,11 +7,11 @@ import { AddressStory } from './addresses.js';
 import { claimNames, ClaimStory, waitForClaims } from './claims.js';
 import { type StoryEvent, waitForEvent } from './events.js';
 import { removeNamespaces } from './cleanup.js';
-import { MigrationStory } from './migrations.js';
-import { Kubectl } from './kubectl.js';
+import { MigrationStory } from './vms/migrations.js';
+import { Kubectl } from './kubectl/kubectl.js';
 import { type NetworkOptions, putNetwork } from './networks.js';
 import { Tenant } from './tenant.js';
-import { VmActions } from './vm-actions.js';
+import { VmActions } from './vms/vm-actions.js';
 import { SERVICE_ACCOUNTS } from '../control-plane/service-accounts.js';
 import { until } from '../processes/wait.js';
 

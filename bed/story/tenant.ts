@@ -11,14 +11,14 @@ import type { Pod } from '../../api/pod.js';
 import type { Client } from '../../kube/client.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS, PODS, VIRTUAL_MACHINES } from '../../kube/resources.js';
 import { withoutReferences } from './claims.js';
-import { namespaceUser } from './namespace-user.js';
+import { namespaceUser } from './users/namespace-user.js';
 import { type NetworkOptions, putNetwork } from './networks.js';
 import { rejectionMessage } from './rejection.js';
-import { grantRole } from './role.js';
-import { serviceAccountClient } from './service-account.js';
-import { vmManifest } from './vm.js';
+import { grantRole } from './users/role.js';
+import { serviceAccountClient } from './users/service-account.js';
+import { vmManifest } from './vms/vm.js';
 import { until } from '../processes/wait.js';
-import { ORDINARY_IMAGE } from '../real-nodes/images.js';
+import { ORDINARY_IMAGE } from '../real-nodes/images/images.js';
 
 /** A user with all rights in one namespace. */
 export class Tenant {

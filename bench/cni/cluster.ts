@@ -8,7 +8,7 @@ import { writeServiceAccountKubeconfig } from '../../bed/control-plane/service-a
 import { HOLDFAST_NAMESPACE, endpointOf, withoutSelector } from '../../bed/holdfast/install.js';
 import { applyManifests, readInstallation } from '../../bed/holdfast/manifests.js';
 import { AddressStory } from '../../bed/story/addresses.js';
-import { clientAs } from '../../bed/story/service-account.js';
+import { clientAs } from '../../bed/story/users/service-account.js';
 import type { Client } from '../../kube/client.js';
 import { AGENT_ACCOUNT, AgentOfNode, startHoldfast } from './agent.js';
 import { PluginCaller } from './plugin-caller.js';

@@ -3,7 +3,7 @@ import type { ObjectMeta, OwnerReference } from '../../api/meta.js';
 import { CLAIM_REFERENCE_KEY, LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE } from '../../api/names.js';
 import { podInterfaceName } from '../../api/pod.js';
 import { ClaimStory } from '../../bed/story/claims.js';
-import { vmManifest, vmiManifest } from '../../bed/story/vm.js';
+import { vmManifest, vmiManifest } from '../../bed/story/vms/vm.js';
 import { VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
 import { runLoad } from '../load.js';
 import { type CniCluster, NAMESPACE } from './cluster.js';

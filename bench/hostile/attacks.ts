@@ -2,7 +2,7 @@ import type { Client } from '../../kube/client.js';
 import type { Resource } from '../../kube/resource.js';
 import { CONFIG_MAPS, NETWORK_ATTACHMENT_DEFINITIONS, VIRTUAL_MACHINES } from '../../kube/resources.js';
 import { putNetwork } from '../../bed/story/networks.js';
-import { vmManifest } from '../../bed/story/vm.js';
+import { vmManifest } from '../../bed/story/vms/vm.js';
 import { runLoad } from '../load.js';
 import { VICTIM_NETWORK } from './victim.js';
 

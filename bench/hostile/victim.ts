@@ -4,7 +4,7 @@ import type { Pod } from '../../api/pod.js';
 import { KUBEVIRT_NAMESPACE } from '../../bed/control-plane/kubevirt.js';
 import type { BedWithHoldfast } from '../../bed/environment.js';
 import { creationReview } from '../../bed/holdfast/review.js';
-import { clientAs } from '../../bed/story/service-account.js';
+import { clientAs } from '../../bed/story/users/service-account.js';
 import type { Story } from '../../bed/story/story.js';
 import type { Client } from '../../kube/client.js';
 import { Informer } from '../../kube/informers/informer.js';

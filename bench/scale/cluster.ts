@@ -12,7 +12,7 @@ import { podInterfaceName } from '../../api/pod.js';
 import { newClaim } from '../../controller/claims/plan/claim-object.js';
 import { HOLDFAST_NAMESPACE } from '../../bed/holdfast/install.js';
 import { KUBEVIRT_NAMESPACE } from '../../bed/control-plane/kubevirt.js';
-import { vmManifest, vmiManifest } from '../../bed/story/vm.js';
+import { vmManifest, vmiManifest } from '../../bed/story/vms/vm.js';
 import { formatAddress, parseAddress } from '../../addressing/address/address.js';
 import { createLease } from '../../addressing/lease/lease.js';
 import type { Resource } from '../../kube/resource.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
-import type { UiPage } from '../../bed/story/ui-browser.js';
+import type { UiPage } from '../../bed/story/kubectl/ui-browser.js';
 import { adminPool } from '../../test/pool-objects.js';
 import { NAMESPACE, claim, vm } from '../../test/workload-objects.js';
 import { useBrowser } from './testing/use-browser.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
-import type { UiPage } from '../../bed/story/ui-browser.js';
+import type { UiPage } from '../../bed/story/kubectl/ui-browser.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { KubeObject } from '../../api/meta.js';
 import { IPS_ALLOCATED } from '../../api/names.js';

@@ -9,7 +9,7 @@ import { bridgeOf } from '../../bed/story/networks.js';
 import { ClaimLeaseObserver } from '../../bed/story/claim-lease-observer.js';
 import type { Story } from '../../bed/story/story.js';
 import { until, untilValue } from '../../bed/processes/wait.js';
-import * as vm from '../../bed/story/vm.js';
+import * as vm from '../../bed/story/vms/vm.js';
 import { patiently } from '../../bed/story/patience.js';
 
 const POD_COUNT = 60;

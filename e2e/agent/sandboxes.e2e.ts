@@ -5,7 +5,7 @@ import { describeStory, itOnWire } from '../../bed/story/describe.js';
 import { createPod, runningPod } from '../../bed/story/pods.js';
 import type { Story } from '../../bed/story/story.js';
 import { until, untilValue } from '../../bed/processes/wait.js';
-import { waitForWireAddresses } from '../../bed/story/wire-addresses.js';
+import { waitForWireAddresses } from '../../bed/story/wire/wire-addresses.js';
 
 const ADDRESS = '10.21.0.9/24';
 

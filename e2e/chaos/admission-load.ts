@@ -4,7 +4,7 @@ import type { Pod } from '../../api/pod.js';
 import { messageOf } from '../../kube/errors.js';
 import { creationReview, reviewAgent, sendReview } from '../../bed/holdfast/review.js';
 import type { Fleet } from './fleet.js';
-import { ADMISSION_DEADLINE_MS, LauncherCreator } from '../../bed/story/launcher-creator.js';
+import { ADMISSION_DEADLINE_MS, LauncherCreator } from '../../bed/story/vms/launcher-creator.js';
 
 const TICK_MS = 10;
 /** On a busy machine, fewer admissions are sent instead of more that wait. */

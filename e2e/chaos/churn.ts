@@ -7,7 +7,7 @@ import { ADDRESS_POOLS, PODS } from '../../kube/resources.js';
 import { until } from '../../bed/processes/wait.js';
 import type { Story } from '../../bed/story/story.js';
 import type { Pod } from '../../api/pod.js';
-import * as vm from '../../bed/story/vm.js';
+import * as vm from '../../bed/story/vms/vm.js';
 
 const LANES = 3;
 const VMS_PER_LANE = 4;

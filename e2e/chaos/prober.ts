@@ -6,7 +6,7 @@ import { IPAM_CLAIMS } from '../../kube/resources.js';
 import { AgentPods, NET1 } from '../../bed/faults/agent-pods.js';
 import type { Story } from '../../bed/story/story.js';
 import type { Fleet } from './fleet.js';
-import { LauncherCreator } from '../../bed/story/launcher-creator.js';
+import { LauncherCreator } from '../../bed/story/vms/launcher-creator.js';
 
 const SERVICES = {
   'a new VM has its addresses': 2_000,

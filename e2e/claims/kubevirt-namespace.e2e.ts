@@ -7,7 +7,7 @@ import { environment } from '../../bed/story/hooks.js';
 import { describeStory } from '../../bed/story/describe.js';
 import { Tenant } from '../../bed/story/tenant.js';
 import { until, untilValue } from '../../bed/processes/wait.js';
-import { itWithWireStory } from '../../bed/story/wire-story.js';
+import { itWithWireStory } from '../../bed/story/wire/wire-story.js';
 
 const DATA = podInterfaceName('data');
 const POLICIES = { namespace: 'holdfast-system', name: 'holdfast-policies' };

@@ -7,8 +7,8 @@ import type { BedWithHoldfast } from '../../bed/environment.js';
 import { withProxy } from '../../bed/faults/api-proxy.js';
 import { describeOnBed, describeStory, itOnBed } from '../../bed/story/describe.js';
 import type { Story } from '../../bed/story/story.js';
-import { waitForVmi } from '../../bed/story/vm.js';
-import { itWithWireStory } from '../../bed/story/wire-story.js';
+import { waitForVmi } from '../../bed/story/vms/vm.js';
+import { itWithWireStory } from '../../bed/story/wire/wire-story.js';
 import { until } from '../../bed/processes/wait.js';
 
 const DATA = podInterfaceName('data');

@@ -4,9 +4,9 @@ import { podInterfaceName } from '../../api/pod.js';
 import { bareAddress } from '../../test/bare-address.js';
 import { describeStory } from '../../bed/story/describe.js';
 import type { Story } from '../../bed/story/story.js';
-import { changeVm } from '../../bed/story/vm.js';
-import { VmCopies } from '../../bed/story/vm-copies.js';
-import { VmTemplates } from '../../bed/story/vm-templates.js';
+import { changeVm } from '../../bed/story/vms/vm.js';
+import { VmCopies } from '../../bed/story/vms/vm-copies.js';
+import { VmTemplates } from '../../bed/story/vms/vm-templates.js';
 
 const DATA = podInterfaceName('data');
 

@@ -16,7 +16,7 @@ import { OvnClusterManager } from '../../bed/ovn-kubernetes/cluster-manager.js';
 import { OVN_NAMESPACE, servePrimaryNetworks } from '../../bed/ovn-kubernetes/primary-networks.js';
 import { describeOnBed, describeStory } from '../../bed/story/describe.js';
 import type { Story } from '../../bed/story/story.js';
-import { changeVm } from '../../bed/story/vm.js';
+import { changeVm } from '../../bed/story/vms/vm.js';
 
 const SUBNETS = ['10.100.0.0/16', 'fd10:100::/64'];
 const NETWORK = 'tenant-net';

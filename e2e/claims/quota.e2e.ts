@@ -4,7 +4,7 @@ import { RESOURCE_QUOTAS } from '../../kube/resources.js';
 import { podInterfaceName } from '../../api/pod.js';
 import { until } from '../../bed/processes/wait.js';
 import { describeStory } from '../../bed/story/describe.js';
-import { itWithWireStory } from '../../bed/story/wire-story.js';
+import { itWithWireStory } from '../../bed/story/wire/wire-story.js';
 
 const DATA = podInterfaceName('data');
 

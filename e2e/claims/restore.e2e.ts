@@ -25,9 +25,9 @@ import { AddressStory } from '../../bed/story/addresses.js';
 import { removeNamespaces } from '../../bed/story/cleanup.js';
 import { describeStory } from '../../bed/story/describe.js';
 import { ResourceModifiers } from '../../bed/story/resource-modifiers.js';
-import type { PolicyRule } from '../../bed/story/role.js';
+import type { PolicyRule } from '../../bed/story/users/role.js';
 import { createNamespace } from '../../bed/story/story.js';
-import { VmActions } from '../../bed/story/vm-actions.js';
+import { VmActions } from '../../bed/story/vms/vm-actions.js';
 import { until } from '../../bed/processes/wait.js';
 
 /** Of a tool that restores VMs, and may not bind claims to them. */

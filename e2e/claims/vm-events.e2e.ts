@@ -13,9 +13,9 @@ import { untilValue } from '../../bed/processes/wait.js';
 import { environment } from '../../bed/story/hooks.js';
 import { describeOnBed, describeStory } from '../../bed/story/describe.js';
 import { lifeOf } from '../../bed/story/events.js';
-import { namespaceUser } from '../../bed/story/namespace-user.js';
+import { namespaceUser } from '../../bed/story/users/namespace-user.js';
 import { rejectionMessage } from '../../bed/story/rejection.js';
-import { itWithWireStory } from '../../bed/story/wire-story.js';
+import { itWithWireStory } from '../../bed/story/wire/wire-story.js';
 
 const DATA = podInterfaceName('data');
 

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { bareAddress } from '../../test/bare-address.js';
 import { until } from '../../bed/processes/wait.js';
 import { describeStory, itOnWire } from '../../bed/story/describe.js';
-import { KubectlPlugin } from '../../bed/story/kubectl-plugin.js';
+import { KubectlPlugin } from '../../bed/story/kubectl/kubectl-plugin.js';
 
 interface Holder {
   readonly addressSpace: string;

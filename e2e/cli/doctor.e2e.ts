@@ -13,9 +13,9 @@ import { until } from '../../bed/processes/wait.js';
 import { environment } from '../../bed/story/hooks.js';
 import { describeOnBed } from '../../bed/story/describe.js';
 import { bridgeOf } from '../../bed/story/networks.js';
-import { KubectlPlugin } from '../../bed/story/kubectl-plugin.js';
-import { namespaceUser } from '../../bed/story/namespace-user.js';
-import { writeUserKubeconfig } from '../../bed/story/user-kubeconfig.js';
+import { KubectlPlugin } from '../../bed/story/kubectl/kubectl-plugin.js';
+import { namespaceUser } from '../../bed/story/users/namespace-user.js';
+import { writeUserKubeconfig } from '../../bed/story/users/user-kubeconfig.js';
 
 const MISSING = 'holdfast-controller';
 const CALLS_IPAM = { check: 'webhooks', object: 'WebhookConfiguration holdfast-ipam' };

@@ -10,11 +10,11 @@ import { makeLargeCluster } from '../../cli/testing/migration-world.js';
 import { createCrds } from '../../bed/control-plane/crds.js';
 import { readManifests } from '../../bed/control-plane/objects.js';
 import { describeStory } from '../../bed/story/describe.js';
-import { KubectlPlugin, type PluginResult } from '../../bed/story/kubectl-plugin.js';
+import { KubectlPlugin, type PluginResult } from '../../bed/story/kubectl/kubectl-plugin.js';
 import { bridgeOf } from '../../bed/story/networks.js';
 import type { Story } from '../../bed/story/story.js';
 import { until, untilValue } from '../../bed/processes/wait.js';
-import { type WireStory, itWithWireStory } from '../../bed/story/wire-story.js';
+import { type WireStory, itWithWireStory } from '../../bed/story/wire/wire-story.js';
 
 const ALLOCATIONS = 10_000;
 /** Number of pods that exist only as objects, on no node. */

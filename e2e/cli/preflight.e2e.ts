@@ -3,7 +3,7 @@ import type { CheckReport } from '../../cli/doctor/check-report.js';
 import { ExitCode } from '../../cli/exit-code.js';
 import { kubeVirtVersion } from '../../bed/build/versions.js';
 import { describeOnBed } from '../../bed/story/describe.js';
-import { KubectlPlugin } from '../../bed/story/kubectl-plugin.js';
+import { KubectlPlugin } from '../../bed/story/kubectl/kubectl-plugin.js';
 
 // processes of the bed run outside of the cluster: for the command, Holdfast is not installed yet
 describeOnBed('kubectl holdfast preflight', (story, bed) => {

@@ -4,8 +4,8 @@ import { textOf } from '../../cli/terminal.js';
 import { traceVirtualMachine } from '../../cli/trace/trace.js';
 import { systemClock } from '../../kube/clock.js';
 import { describeOnBed } from '../../bed/story/describe.js';
-import { KubectlPlugin } from '../../bed/story/kubectl-plugin.js';
-import { namespaceUser } from '../../bed/story/namespace-user.js';
+import { KubectlPlugin } from '../../bed/story/kubectl/kubectl-plugin.js';
+import { namespaceUser } from '../../bed/story/users/namespace-user.js';
 
 describeOnBed('A VM that waits because its pool is full', (story, bed) => {
   it('is traced by a user with the role view; an administrator finds the pool and releases the address of a deleted VM', async () => {

@@ -11,9 +11,9 @@ import { reportSkipped } from '../../test/report-skipped.js';
 import { environment } from '../../bed/story/hooks.js';
 import { EVENTS } from '../../bed/story/events.js';
 import { leaseNamed } from '../../bed/story/addresses.js';
-import { grantRole } from '../../bed/story/role.js';
+import { grantRole } from '../../bed/story/users/role.js';
 import { Story } from '../../bed/story/story.js';
-import { ensureBrowser, launchBrowser, UiPage, UiProcess } from '../../bed/story/ui-browser.js';
+import { ensureBrowser, launchBrowser, UiPage, UiProcess } from '../../bed/story/kubectl/ui-browser.js';
 import { SERVICE_ACCOUNTS } from '../../bed/control-plane/service-accounts.js';
 
 const LEASES = 300;

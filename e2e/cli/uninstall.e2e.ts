@@ -13,10 +13,10 @@ import { until } from '../../bed/processes/wait.js';
 import { type BedWithHoldfast, onBed } from '../../bed/environment.js';
 import { HOLDFAST_NAMESPACE } from '../../bed/holdfast/install.js';
 import { MANIFESTS } from '../../bed/holdfast/manifests.js';
-import { deleteBase, installWorkloads, objectsOfHoldfast } from '../../bed/story/uninstall.js';
+import { deleteBase, installWorkloads, objectsOfHoldfast } from '../../bed/story/kubectl/uninstall.js';
 import { environment } from '../../bed/story/hooks.js';
-import { KubectlPlugin, type PluginResult } from '../../bed/story/kubectl-plugin.js';
-import { serviceAccountClient } from '../../bed/story/service-account.js';
+import { KubectlPlugin, type PluginResult } from '../../bed/story/kubectl/kubectl-plugin.js';
+import { serviceAccountClient } from '../../bed/story/users/service-account.js';
 import { Story } from '../../bed/story/story.js';
 
 const CLUSTER_ROLE_BINDING = {

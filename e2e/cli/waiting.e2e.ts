@@ -5,7 +5,7 @@ import type { ServerView, WaitingView } from '../../cli/ui/protocol.js';
 import { Ui } from '../../cli/ui/serve-ui.js';
 import { systemClock } from '../../kube/clock.js';
 import { describeOnBed } from '../../bed/story/describe.js';
-import { KubectlPlugin } from '../../bed/story/kubectl-plugin.js';
+import { KubectlPlugin } from '../../bed/story/kubectl/kubectl-plugin.js';
 
 interface Waiting {
   readonly vm: string;

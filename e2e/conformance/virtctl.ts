@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { Client } from '../../kube/client.js';
 import { loadCredentials } from '../../kube/transport/credentials.js';
 import { Transport } from '../../kube/transport/transport.js';
-import { callSubresource } from '../../bed/story/vm.js';
+import { callSubresource } from '../../bed/story/vms/vm.js';
 
 /** `virtctl start|stop|restart -n NAMESPACE VM`, as the tests of kubevirt/ipam-extensions call it. */
 const { positionals, values } = parseArgs({

@@ -32,7 +32,7 @@ import { ImageNode, type RunningContainer } from '../../bed/holdfast/image-node.
 import { HOLDFAST_NAMESPACE, endpointOf, withoutSelector } from '../../bed/holdfast/install.js';
 import { applyManifests, readInstallation } from '../../bed/holdfast/manifests.js';
 import { SimulatedCertManager } from '../../bed/holdfast/simulated-cert-manager.js';
-import { serviceAccountClient } from '../../bed/story/service-account.js';
+import { serviceAccountClient } from '../../bed/story/users/service-account.js';
 
 const ARCHITECTURE = process.arch === 'arm64' ? 'arm64' : 'amd64';
 const REASON = reasonAgainstContainers();

@@ -4,7 +4,7 @@ import { guestLocation } from '../../bed/node/wired-guests.js';
 import type { BedWithHoldfast } from '../../bed/environment.js';
 import { HoldfastProcess } from '../../bed/holdfast/process.js';
 import { Responders } from '../../bed/holdfast/responders.js';
-import { RESPONDER_IMAGE, ServedNetwork } from '../../bed/story/served-network.js';
+import { RESPONDER_IMAGE, ServedNetwork } from '../../bed/story/wire/served-network.js';
 import type { Story } from '../../bed/story/story.js';
 import type { Target } from './prometheus.js';
 

@@ -6,7 +6,7 @@ import { guestLocation } from '../../bed/node/wired-guests.js';
 import type { Environment } from '../../bed/environment.js';
 import { HoldfastProcess } from '../../bed/holdfast/process.js';
 import { Responders } from '../../bed/holdfast/responders.js';
-import { RESPONDER_IMAGE, ServedNetwork, type DhcpServices } from '../../bed/story/served-network.js';
+import { RESPONDER_IMAGE, ServedNetwork, type DhcpServices } from '../../bed/story/wire/served-network.js';
 import type { Story } from '../../bed/story/story.js';
 import { checkClients, checkGuestConfigured, checkNetworkData, checkPings, checkResponders } from './guest-checks.js';
 import type { Narrator } from './narrator.js';

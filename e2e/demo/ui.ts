@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { startEnvironment } from '../../bed/environment.js';
-import { PLUGIN } from '../../bed/story/kubectl-plugin.js';
+import { PLUGIN } from '../../bed/story/kubectl/kubectl-plugin.js';
 import { Story } from '../../bed/story/story.js';
 
 // make ui: opens the web page on a control plane with a few VMs, one of which waits because its pool is full.

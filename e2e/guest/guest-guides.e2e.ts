@@ -15,7 +15,7 @@ import { HoldfastProcess } from '../../bed/holdfast/process.js';
 import { Responders } from '../../bed/holdfast/responders.js';
 import { describeStory, requireWire } from '../../bed/story/describe.js';
 import { bridgeOf } from '../../bed/story/networks.js';
-import { RESPONDER_IMAGE } from '../../bed/story/served-network.js';
+import { RESPONDER_IMAGE } from '../../bed/story/wire/served-network.js';
 
 describeStory('The guides about layer-2 networks and network data', (story) => {
   /** The blocks of one kind on a page, with the names of this test. */

@@ -3,12 +3,12 @@ import { podInterfaceName } from '../../api/pod.js';
 import type { VirtualMachineInstance } from '../../api/kubevirt.js';
 import { SECRETS } from '../../kube/resources.js';
 import { guestLocation } from '../../bed/node/wired-guests.js';
-import type { GuestInterface } from '../../bed/node/virtual-machine-instance.js';
+import type { GuestInterface } from '../../bed/node/vmi/virtual-machine-instance.js';
 import { until } from '../../bed/processes/wait.js';
 import { describeStory } from '../../bed/story/describe.js';
 import { bridgeOf } from '../../bed/story/networks.js';
-import { waitForVmi } from '../../bed/story/vm.js';
-import { itWithWireStory } from '../../bed/story/wire-story.js';
+import { waitForVmi } from '../../bed/story/vms/vm.js';
+import { itWithWireStory } from '../../bed/story/wire/wire-story.js';
 
 const MAC = '02:00:00:00:07:07';
 const ADDRESS = '10.75.0.7';

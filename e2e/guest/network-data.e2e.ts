@@ -12,7 +12,7 @@ import { HoldfastProcess } from '../../bed/holdfast/process.js';
 import { environment } from '../../bed/story/hooks.js';
 import { describeStory, itOnBed } from '../../bed/story/describe.js';
 import { bridgeOf } from '../../bed/story/networks.js';
-import { itWithWireStory } from '../../bed/story/wire-story.js';
+import { itWithWireStory } from '../../bed/story/wire/wire-story.js';
 
 const MACS = { default: '02:00:00:00:07:10', data: '02:00:00:00:07:11' };
 const SECRET = 'vm1-network';

@@ -6,7 +6,7 @@ import {
   REQUESTED_ADDRESSES_ANNOTATION,
 } from '../../api/names.js';
 import { IPAM_CLAIMS, SECRETS, type Secret, VIRTUAL_MACHINES } from '../../kube/resources.js';
-import { VMIS } from '../../bed/node/virtual-machine-instance.js';
+import { VMIS } from '../../bed/node/vmi/virtual-machine-instance.js';
 import { HoldfastProcess } from '../../bed/holdfast/process.js';
 import { until } from '../../bed/processes/wait.js';
 import { backUp, Velero } from '../../bed/story/backup-tools.js';

@@ -5,7 +5,7 @@ import { ADDRESS_LEASES, IPAM_CLAIMS } from '../../kube/resources.js';
 import { leaseNamed } from '../../bed/story/addresses.js';
 import { describeStory, itOnWire } from '../../bed/story/describe.js';
 import { until } from '../../bed/processes/wait.js';
-import { waitForWireAddresses } from '../../bed/story/wire-addresses.js';
+import { waitForWireAddresses } from '../../bed/story/wire/wire-addresses.js';
 
 describeStory('The address of a VM', (story) => {
   it('is kept through stop, start, restart and migration, and is freed with the VM', async () => {

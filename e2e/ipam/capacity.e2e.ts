@@ -9,7 +9,7 @@ import { HoldfastProcess } from '../../bed/holdfast/process.js';
 import { CapacityStory, sumOf } from '../../bed/story/capacity.js';
 import { Story } from '../../bed/story/story.js';
 import { until, untilValue } from '../../bed/processes/wait.js';
-import { WireStory } from '../../bed/story/wire-story.js';
+import { WireStory } from '../../bed/story/wire/wire-story.js';
 
 const CLOSED = { args: ['--feature-gates=PublishCapacity=false'] };
 const BLOCKS = '--feature-gates=NodeBlocks=true';

@@ -6,9 +6,9 @@ import { leaseName } from '../../addressing/lease/lease-name.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { describeStory } from '../../bed/story/describe.js';
 import type { Story } from '../../bed/story/story.js';
-import { guestMac, setMacAddress } from '../../bed/story/vm.js';
+import { guestMac, setMacAddress } from '../../bed/story/vms/vm.js';
 import { untilValue } from '../../bed/processes/wait.js';
-import { itWithWireStory } from '../../bed/story/wire-story.js';
+import { itWithWireStory } from '../../bed/story/wire/wire-story.js';
 
 const MAC = '02:00:00:00:74:01';
 const OTHER_MAC = '02:00:00:00:74:02';

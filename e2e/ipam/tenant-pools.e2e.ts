@@ -4,7 +4,7 @@ import { ADDRESS_POOLS, IPAM_CLAIMS, VIRTUAL_MACHINES } from '../../kube/resourc
 import { describeStory, itOnBed } from '../../bed/story/describe.js';
 import { waitForEvent } from '../../bed/story/events.js';
 import { rejectionMessage } from '../../bed/story/rejection.js';
-import { vmManifest } from '../../bed/story/vm.js';
+import { vmManifest } from '../../bed/story/vms/vm.js';
 import { untilValue } from '../../bed/processes/wait.js';
 
 /** More interfaces than the limit of claims of a VM, and than the addresses of the pool. */

@@ -3,7 +3,7 @@ import type { CheckReport } from '../../cli/doctor/check-report.js';
 import { ExitCode } from '../../cli/exit-code.js';
 import { PODS, VIRTUAL_MACHINES } from '../../kube/resources.js';
 import { until } from '../../bed/processes/wait.js';
-import { KubectlPlugin } from '../../bed/story/kubectl-plugin.js';
+import { KubectlPlugin } from '../../bed/story/kubectl/kubectl-plugin.js';
 import { bridgeOf } from '../../bed/story/networks.js';
 import { describeOnNodes } from '../../bed/story/nodes.js';
 

@@ -3,7 +3,7 @@ import type { VirtualMachineInstance } from '../../api/kubevirt.js';
 import type { Pod } from '../../api/pod.js';
 import type { Guest } from '../../bed/real-nodes/guest.js';
 import { until } from '../../bed/processes/wait.js';
-import { MIGRATION_POLICIES } from '../../bed/story/migrations.js';
+import { MIGRATION_POLICIES } from '../../bed/story/vms/migrations.js';
 import { describeWithGuests } from '../../bed/story/nodes.js';
 import { bareAddress } from '../../test/bare-address.js';
 import { misdeliveredTo, observeTraffic, serveTcp } from './migration-traffic.js';

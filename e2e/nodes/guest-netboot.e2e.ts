@@ -8,7 +8,7 @@ import { PacketTable, startPackets } from '../../bed/holdfast/packets.js';
 import { type RunningCommand, type Wire, openWire } from '../../bed/network/wire.js';
 import { Processes } from '../../bed/processes/processes.js';
 import { until } from '../../bed/processes/wait.js';
-import { ensureGuestPrograms } from '../../bed/real-nodes/guest-programs.js';
+import { ensureGuestPrograms } from '../../bed/real-nodes/images/guest-programs.js';
 import { helperConfig } from '../../guest/responder-tables/protocol.js';
 import { compiledPool } from '../../test/lease-objects.js';
 

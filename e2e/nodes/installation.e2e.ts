@@ -9,7 +9,7 @@ import { HOLDFAST_NAMESPACE } from '../../bed/holdfast/install.js';
 import { readInstallation } from '../../bed/holdfast/manifests.js';
 import { untilValue } from '../../bed/processes/wait.js';
 import { waitHoldfast } from '../../bed/real-nodes/real-cluster.js';
-import { LauncherCreator } from '../../bed/story/launcher-creator.js';
+import { LauncherCreator } from '../../bed/story/vms/launcher-creator.js';
 import { describeOnNodes } from '../../bed/story/nodes.js';
 import { messageOf } from '../../kube/errors.js';
 import { namespacedResource } from '../../kube/resource.js';

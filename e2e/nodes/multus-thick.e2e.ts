@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { PODS } from '../../kube/resources.js';
 import { until } from '../../bed/processes/wait.js';
-import { isMultusThick } from '../../bed/real-nodes/images.js';
+import { isMultusThick } from '../../bed/real-nodes/images/images.js';
 import { containerIdOf } from '../../bed/real-nodes/real-node.js';
 import { DAEMON_SETS, waitDaemonSet } from '../../bed/real-nodes/rollout.js';
 import { describeOnNodes } from '../../bed/story/nodes.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { NETWORKS_ANNOTATION } from '../../api/names.js';
 import { until } from '../../bed/processes/wait.js';
-import { ORDINARY_IMAGE } from '../../bed/real-nodes/images.js';
+import { ORDINARY_IMAGE } from '../../bed/real-nodes/images/images.js';
 import { waitNodeReady } from '../../bed/real-nodes/rollout.js';
 import { waitForEvent } from '../../bed/story/events.js';
 import { bridgeOf } from '../../bed/story/networks.js';

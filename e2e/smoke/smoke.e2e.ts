@@ -10,9 +10,9 @@ import {
   VIRTUAL_MACHINE_INSTANCES,
   VIRTUAL_MACHINES,
 } from '../../kube/resources.js';
-import * as vm from '../../bed/story/vm.js';
+import * as vm from '../../bed/story/vms/vm.js';
 import { until, untilValue } from '../../bed/processes/wait.js';
-import { type Migration, MIGRATIONS } from '../../bed/story/migrations.js';
+import { type Migration, MIGRATIONS } from '../../bed/story/vms/migrations.js';
 import { startBed, type Bed } from '../../bed/bed.js';
 
 const NAMESPACE = 'smoke';

@@ -10,7 +10,7 @@ import { AgentPods, NET1, pendingDeletesOn } from '../../bed/faults/agent-pods.j
 import { leaseNamed } from '../../bed/story/addresses.js';
 import { BlockStory } from '../../bed/story/blocks.js';
 import type { Story } from '../../bed/story/story.js';
-import { waitForWireAddresses } from '../../bed/story/wire-addresses.js';
+import { waitForWireAddresses } from '../../bed/story/wire/wire-addresses.js';
 
 /** The VMs that exist all the time, with what happens to them. */
 const VMS = { stays: 'nothing', moves: 'migrates', restarts: 'restarts', halts: 'stops and starts' } as const;

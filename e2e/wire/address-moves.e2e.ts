@@ -3,7 +3,7 @@ import { bareAddress } from '../../test/bare-address.js';
 import { type Pod, podInterfaceName } from '../../api/pod.js';
 import { describeStory } from '../../bed/story/describe.js';
 import { untilValue } from '../../bed/processes/wait.js';
-import { itWithWireStory, waitSandboxGone, type WireStory } from '../../bed/story/wire-story.js';
+import { itWithWireStory, waitSandboxGone, type WireStory } from '../../bed/story/wire/wire-story.js';
 
 const DATA = podInterfaceName('data');
 

@@ -4,13 +4,13 @@ import { CLAIM_REFERENCE_KEY } from '../../api/names.js';
 import { type Pod, podInterfaceName } from '../../api/pod.js';
 import { PODS } from '../../kube/resources.js';
 import { describeStory } from '../../bed/story/describe.js';
-import { clientAs } from '../../bed/story/service-account.js';
+import { clientAs } from '../../bed/story/users/service-account.js';
 import { Tenant } from '../../bed/story/tenant.js';
 import { untilValue } from '../../bed/processes/wait.js';
 import { environment } from '../../bed/story/hooks.js';
-import { withoutWebhook, refusedPod, stripReferences, untilAdmitted } from '../../bed/story/wire-admission.js';
-import { itWithWireStory, type WireStory } from '../../bed/story/wire-story.js';
-import { ORDINARY_IMAGE } from '../../bed/real-nodes/images.js';
+import { withoutWebhook, refusedPod, stripReferences, untilAdmitted } from '../../bed/story/wire/wire-admission.js';
+import { itWithWireStory, type WireStory } from '../../bed/story/wire/wire-story.js';
+import { ORDINARY_IMAGE } from '../../bed/real-nodes/images/images.js';
 
 const DATA = podInterfaceName('data');
 const REFERENCES_ALLOWED = { 'ipam.holdfast.dev/claim-references': 'allowed' };

@@ -15,9 +15,9 @@ import type { Wire, WireLocation } from '../../bed/network/wire.js';
 import { until } from '../../bed/processes/wait.js';
 import { describeStory } from '../../bed/story/describe.js';
 import { lifeOf, waitForEvent } from '../../bed/story/events.js';
-import { KubectlPlugin } from '../../bed/story/kubectl-plugin.js';
+import { KubectlPlugin } from '../../bed/story/kubectl/kubectl-plugin.js';
 import { rejectionMessage } from '../../bed/story/rejection.js';
-import { useServedNetwork } from '../../bed/story/served-network.js';
+import { useServedNetwork } from '../../bed/story/wire/served-network.js';
 
 const MAC = '02:00:00:00:80:07';
 

@@ -8,8 +8,8 @@ import type { Watch, Wire, WireLocation } from '../../bed/network/wire.js';
 import { until, untilValue } from '../../bed/processes/wait.js';
 import { ApiProxy } from '../../bed/faults/api-proxy.js';
 import { describeStory } from '../../bed/story/describe.js';
-import { createGeneratedGuests, resultsOf, startGeneratedGuests } from '../../bed/story/generated-guests.js';
-import { RESPONDER_IMAGE, useServedNetwork } from '../../bed/story/served-network.js';
+import { createGeneratedGuests, resultsOf, startGeneratedGuests } from '../../bed/story/wire/generated-guests.js';
+import { RESPONDER_IMAGE, useServedNetwork } from '../../bed/story/wire/served-network.js';
 
 const MAC = '02:00:00:00:78:07';
 const RENEWING = 20;

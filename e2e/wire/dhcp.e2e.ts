@@ -9,8 +9,8 @@ import { guestLocation } from '../../bed/node/wired-guests.js';
 import { until } from '../../bed/processes/wait.js';
 import { describeStory } from '../../bed/story/describe.js';
 import { waitForEvent } from '../../bed/story/events.js';
-import { ServedNetwork, useServedNetwork } from '../../bed/story/served-network.js';
-import { WireStory } from '../../bed/story/wire-story.js';
+import { ServedNetwork, useServedNetwork } from '../../bed/story/wire/served-network.js';
+import { WireStory } from '../../bed/story/wire/wire-story.js';
 
 const MAC = '02:00:00:00:77:07';
 const SPEC = {

@@ -5,7 +5,7 @@ import { podInterfaceName } from '../../api/pod.js';
 import { bareAddress } from '../../test/bare-address.js';
 import { describeStory } from '../../bed/story/describe.js';
 import type { Story } from '../../bed/story/story.js';
-import { itWithWireStory } from '../../bed/story/wire-story.js';
+import { itWithWireStory } from '../../bed/story/wire/wire-story.js';
 
 const DATA = podInterfaceName('data');
 

@@ -5,7 +5,7 @@ import { bareAddress } from '../../test/bare-address.js';
 import { SuspendedHoldfast } from '../../bed/ipam-extensions/suspended-holdfast.js';
 import { describeStory } from '../../bed/story/describe.js';
 import { bridgeOf } from '../../bed/story/networks.js';
-import { itWithWireStory, type WireStory } from '../../bed/story/wire-story.js';
+import { itWithWireStory, type WireStory } from '../../bed/story/wire/wire-story.js';
 
 const DATA = podInterfaceName('data');
 

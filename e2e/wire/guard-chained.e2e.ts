@@ -9,7 +9,7 @@ import { until, untilValue } from '../../bed/processes/wait.js';
 import { describeStory } from '../../bed/story/describe.js';
 import { bridgeOf } from '../../bed/story/networks.js';
 import type { Story } from '../../bed/story/story.js';
-import { itWithWireStory } from '../../bed/story/wire-story.js';
+import { itWithWireStory } from '../../bed/story/wire/wire-story.js';
 import { bareAddress } from '../../test/bare-address.js';
 
 const DATA = podInterfaceName('data');

@@ -8,7 +8,7 @@ import { untilValue } from '../../bed/processes/wait.js';
 import { describeStory } from '../../bed/story/describe.js';
 import { bridgeOf } from '../../bed/story/networks.js';
 import type { Story } from '../../bed/story/story.js';
-import { type WireStory, itWithWireStory } from '../../bed/story/wire-story.js';
+import { type WireStory, itWithWireStory } from '../../bed/story/wire/wire-story.js';
 import type { Pod } from '../../api/pod.js';
 
 const DATA = podInterfaceName('data');

@@ -5,8 +5,8 @@ import { arp, ethernet } from '../../bed/network/frames.js';
 import { cniBinFolder } from '../../bed/network/open-pod-networks.js';
 import { untilValue } from '../../bed/processes/wait.js';
 import { describeStory } from '../../bed/story/describe.js';
-import { KubectlPlugin } from '../../bed/story/kubectl-plugin.js';
-import { itWithWireStory } from '../../bed/story/wire-story.js';
+import { KubectlPlugin } from '../../bed/story/kubectl/kubectl-plugin.js';
+import { itWithWireStory } from '../../bed/story/wire/wire-story.js';
 import { bareAddress } from '../../test/bare-address.js';
 
 const ARP = 0x0806;

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Pod } from '../../api/pod.js';
 import { bareAddress } from '../../test/bare-address.js';
 import { describeStory } from '../../bed/story/describe.js';
-import { type WireStory, itWithWireStory } from '../../bed/story/wire-story.js';
+import { type WireStory, itWithWireStory } from '../../bed/story/wire/wire-story.js';
 
 const IP = '/usr/sbin/ip';
 

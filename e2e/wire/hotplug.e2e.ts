@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { podInterfaceName } from '../../api/pod.js';
 import { describeStory } from '../../bed/story/describe.js';
 import { until } from '../../bed/processes/wait.js';
-import { itWithWireStory } from '../../bed/story/wire-story.js';
+import { itWithWireStory } from '../../bed/story/wire/wire-story.js';
 
 const DATA = podInterfaceName('data');
 const EXTRA = podInterfaceName('extra');

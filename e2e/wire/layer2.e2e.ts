@@ -11,8 +11,8 @@ import { guestLocation } from '../../bed/node/wired-guests.js';
 import { describeStory } from '../../bed/story/describe.js';
 import { bridgeOf } from '../../bed/story/networks.js';
 import type { Story } from '../../bed/story/story.js';
-import { useServedNetwork } from '../../bed/story/served-network.js';
-import { itWithWireStory } from '../../bed/story/wire-story.js';
+import { useServedNetwork } from '../../bed/story/wire/served-network.js';
+import { itWithWireStory } from '../../bed/story/wire/wire-story.js';
 
 const DATA = podInterfaceName('data');
 const EXTRA = podInterfaceName('extra');

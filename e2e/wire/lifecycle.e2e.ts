@@ -4,7 +4,7 @@ import { podInterfaceName } from '../../api/pod.js';
 import { PODS } from '../../kube/resources.js';
 import { describeStory } from '../../bed/story/describe.js';
 import { until } from '../../bed/processes/wait.js';
-import { itWithWireStory, waitSandboxGone } from '../../bed/story/wire-story.js';
+import { itWithWireStory, waitSandboxGone } from '../../bed/story/wire/wire-story.js';
 
 const DATA = podInterfaceName('data');
 

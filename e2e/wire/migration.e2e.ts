@@ -11,7 +11,7 @@ import type { WireLocation } from '../../bed/network/wire.js';
 import { describeStory, itOnBed, itOnWire } from '../../bed/story/describe.js';
 import { bridgeOf } from '../../bed/story/networks.js';
 import { untilValue } from '../../bed/processes/wait.js';
-import { waitForWireAddresses } from '../../bed/story/wire-addresses.js';
+import { waitForWireAddresses } from '../../bed/story/wire/wire-addresses.js';
 
 /** Cases whose port is held. */
 const HELD = [

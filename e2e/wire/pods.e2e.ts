@@ -5,7 +5,7 @@ import { describeStory } from '../../bed/story/describe.js';
 import { bridgeOf } from '../../bed/story/networks.js';
 import { ClaimLeaseObserver } from '../../bed/story/claim-lease-observer.js';
 import { until } from '../../bed/processes/wait.js';
-import { itWithWireStory, waitSandboxGone } from '../../bed/story/wire-story.js';
+import { itWithWireStory, waitSandboxGone } from '../../bed/story/wire/wire-story.js';
 
 const DATA = podInterfaceName('data');
 const COOLDOWN_MS = 3_000;

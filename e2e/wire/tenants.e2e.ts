@@ -7,7 +7,7 @@ import { waitForEvent } from '../../bed/story/events.js';
 import { bridgeOf } from '../../bed/story/networks.js';
 import { Tenant } from '../../bed/story/tenant.js';
 import { until } from '../../bed/processes/wait.js';
-import { itWithWireStory } from '../../bed/story/wire-story.js';
+import { itWithWireStory } from '../../bed/story/wire/wire-story.js';
 
 const SUBNET = '10.79.0.0/24';
 

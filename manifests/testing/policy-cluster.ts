@@ -8,7 +8,7 @@ import type { ControlPlane } from '../../bed/control-plane/control-plane.js';
 import { type Manifest, readManifests, resourceOf } from '../../bed/control-plane/objects.js';
 import type { TokenBinding } from '../../bed/control-plane/service-accounts.js';
 import { MANIFESTS, readInstallation } from '../../bed/holdfast/manifests.js';
-import { clientAs } from '../../bed/story/service-account.js';
+import { clientAs } from '../../bed/story/users/service-account.js';
 import { until } from '../../bed/processes/wait.js';
 import { listServedNetworks } from '../../ipam/pools/served-networks.js';
 import { Client } from '../../kube/client.js';

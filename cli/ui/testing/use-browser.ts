@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Browser } from 'playwright-core';
-import { UiPage, ensureBrowser, launchBrowser } from '../../../bed/story/ui-browser.js';
+import { UiPage, ensureBrowser, launchBrowser } from '../../../bed/story/kubectl/ui-browser.js';
 import { messageOf } from '../../../kube/errors.js';
 import { reportSkipped } from '../../../test/report-skipped.js';
 import type { PageFiles } from '../html.js';

@@ -2,7 +2,7 @@ import { until } from '../../../bed/processes/wait.js';
 import type { Narrator } from '../narrator.js';
 import type { PageSection, ExpectedOutput, PageStep } from './document.js';
 import { OutputMatcher } from './output-matcher.js';
-import type { KubectlOutput } from '../../../bed/story/kubectl.js';
+import type { KubectlOutput } from '../../../bed/story/kubectl/kubectl.js';
 import type { Terminal } from './program.js';
 import type { Command } from './shell.js';
 import { isReadOnly, programOf } from './terminal.js';

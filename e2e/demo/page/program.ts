@@ -1,6 +1,6 @@
 import type { Client } from '../../../kube/client.js';
 import type { WireLocation, Wire } from '../../../bed/network/wire.js';
-import type { Kubectl } from '../../../bed/story/kubectl.js';
+import type { Kubectl } from '../../../bed/story/kubectl/kubectl.js';
 
 /** The environment in which the commands of a page run. */
 export interface Terminal {

@@ -1,7 +1,7 @@
 import { messageOf } from '../../../kube/errors.js';
 import { PODS } from '../../../kube/resources.js';
 import type { Environment } from '../../../bed/environment.js';
-import { Kubectl, type KubectlOutput } from '../../../bed/story/kubectl.js';
+import { Kubectl, type KubectlOutput } from '../../../bed/story/kubectl/kubectl.js';
 import { ping } from './ping.js';
 import type { Terminal } from './program.js';
 import type { Command } from './shell.js';

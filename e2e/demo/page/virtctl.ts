@@ -1,5 +1,5 @@
-import { MIGRATIONS } from '../../../bed/story/migrations.js';
-import { callSubresource } from '../../../bed/story/vm.js';
+import { MIGRATIONS } from '../../../bed/story/vms/migrations.js';
+import { callSubresource } from '../../../bed/story/vms/vm.js';
 import type { EmulatedProgram } from './program.js';
 
 type Verb = 'start' | 'stop' | 'restart';

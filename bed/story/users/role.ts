@@ -1,0 +1,38 @@
+import type { Client } from '../../../kube/client.js';
+import type { Resource } from '../../../kube/resource.js';
+
+export const ROLES: Resource = {
+  group: 'rbac.authorization.k8s.io',
+  version: 'v1',
+  plural: 'roles',
+  kind: 'Role',
+  namespaced: true,
+};
+export const ROLE_BINDINGS: Resource = {
+  group: 'rbac.authorization.k8s.io',
+  version: 'v1',
+  plural: 'rolebindings',
+  kind: 'RoleBinding',
+  namespaced: true,
+};
+
+export interface PolicyRule {
+  apiGroups: readonly string[];
+  resources: readonly string[];
+  verbs: readonly string[];
+}
+
+/** Gives a service account rights in its own namespace, by a role of its name. */
+export async function grantRole(
+  client: Client,
+  account: { namespace: string; name: string },
+  rules: readonly PolicyRule[],
+): Promise<void> {
+  const metadata = { ...account };
+  await client.create(ROLES, { metadata, rules } as never);
+  await client.create(ROLE_BINDINGS, {
+    metadata,
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: account.name },
+    subjects: [{ kind: 'ServiceAccount', ...account }],
+  } as never);
+}

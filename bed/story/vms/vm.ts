@@ -1,0 +1,277 @@
+import type {
+  VirtualMachine,
+  VirtualMachineInstance,
+  VmDhcpOptions,
+  VmiInterfaceStatus,
+  VmNetwork,
+} from '../../../api/kubevirt.js';
+import type { KubeObject } from '../../../api/meta.js';
+import { REQUESTED_ADDRESSES_ANNOTATION } from '../../../api/names.js';
+import { controllingVmi, isTerminal, type Pod } from '../../../api/pod.js';
+import type { Client, DeleteOptions } from '../../../kube/client.js';
+import { isConflict } from '../../../kube/errors.js';
+import type { ObjectRef } from '../../../kube/resource.js';
+import { PODS, VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../../kube/resources.js';
+import { until, untilValue } from '../../processes/wait.js';
+
+export interface VmOptions {
+  name: string;
+  namespace: string;
+  /** Secondary networks: name in the VM → NAD (`[namespace/]name`). */
+  networks: Readonly<Record<string, string>>;
+  /** MAC addresses by the network's name in the VM. */
+  macs?: Readonly<Record<string, string>>;
+  /** Options of DHCPv4 by the network's name in the VM. */
+  dhcpOptions?: Readonly<Record<string, VmDhcpOptions>>;
+  hostname?: string;
+  /** True by default: runStrategy Always. */
+  running?: boolean;
+  evictionStrategy?: 'LiveMigrate' | 'None';
+  /** Annotations of the VM's template. */
+  annotations?: Readonly<Record<string, string>>;
+  /** The Secret that `networkDataSecretRef` of a cloud-init volume names. */
+  networkData?: {
+    secret: string;
+    source?: 'cloudInitNoCloud' | 'cloudInitConfigDrive';
+    /** True by default. */
+    hasUserData?: boolean;
+  };
+}
+
+export type DeletionPropagation = NonNullable<DeleteOptions['propagationPolicy']>;
+
+/** A small VM with a pod network and the secondary networks by bridge binding. */
+export function vmManifest(options: VmOptions): VirtualMachine {
+  const { name, namespace, running = true } = options;
+  return {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachine',
+    metadata: { name, namespace },
+    spec: { runStrategy: running ? 'Always' : 'Halted', template: template(options) },
+  } as VirtualMachine;
+}
+
+/** A VMI without a VM. */
+export function vmiManifest(options: VmOptions): VirtualMachineInstance {
+  const { name, namespace } = options;
+  const { spec } = template(options);
+  return { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstance', metadata: { name, namespace }, spec };
+}
+
+function template(options: VmOptions) {
+  const { networks, macs = {}, dhcpOptions = {}, hostname, evictionStrategy, annotations = {}, networkData } = options;
+  const names = Object.keys(networks);
+  const cloudInit = networkData && {
+    name: 'cloudinit',
+    [networkData.source ?? 'cloudInitNoCloud']: {
+      ...(networkData.hasUserData !== false && { userData: '#cloud-config' }),
+      networkDataSecretRef: { name: networkData.secret },
+    },
+  };
+  return {
+    metadata: { annotations },
+    spec: {
+      terminationGracePeriodSeconds: 30,
+      ...(evictionStrategy === undefined ? {} : { evictionStrategy }),
+      ...(hostname !== undefined && { hostname }),
+      domain: {
+        devices: {
+          disks: ['root', ...(cloudInit ? ['cloudinit'] : [])].map((name) => ({ name, disk: { bus: 'virtio' } })),
+          interfaces: [
+            { name: 'default', masquerade: {}, ...(macs.default ? { macAddress: macs.default } : {}) },
+            ...names.map((name) => ({
+              name,
+              bridge: {},
+              ...(macs[name] ? { macAddress: macs[name] } : {}),
+              ...(dhcpOptions[name] && { dhcpOptions: dhcpOptions[name] }),
+            })),
+          ],
+        },
+        resources: { requests: { memory: '64Mi' } },
+      },
+      networks: [{ name: 'default', pod: {} }, ...names.map((name) => secondaryNetwork(name, networks[name] ?? ''))],
+      volumes: [
+        { name: 'root', containerDisk: { image: 'quay.io/kubevirt/cirros-container-disk-demo:v1.8.0' } },
+        ...(cloudInit ? [cloudInit] : []),
+      ],
+    },
+  };
+}
+
+function secondaryNetwork(name: string, networkName: string): VmNetwork {
+  return { name, multus: { networkName } };
+}
+
+/** PUT to one of KubeVirt's subresources, as virtctl does. */
+export async function callSubresource(
+  client: Client,
+  ref: { namespace: string; name: string },
+  verb: 'start' | 'stop' | 'restart',
+): Promise<void> {
+  const path = `/apis/subresources.kubevirt.io/v1/namespaces/${ref.namespace}/virtualmachines/${ref.name}/${verb}`;
+  await client.transport.request({ method: 'PUT', path, body: {}, accept: '*/*' });
+}
+
+/** Waits until a VMI of this name runs. */
+export function waitRunning(client: Client, ref: ObjectRef): Promise<VirtualMachineInstance> {
+  return waitForVmi(client, ref, 'to run', (vmi) => vmi.status?.phase === 'Running' && !vmi.metadata.deletionTimestamp);
+}
+
+/** Waits until the VMI exists and is as described. */
+export async function waitForVmi(
+  client: Client,
+  ref: ObjectRef,
+  description: string,
+  isRight: (vmi: VirtualMachineInstance) => boolean,
+): Promise<VirtualMachineInstance> {
+  const vmi = await untilValue(
+    `VMI ${ref.name} ${description}`,
+    () => client.find(VIRTUAL_MACHINE_INSTANCES, ref),
+    (found) => found !== undefined && isRight(found),
+    { timeoutMs: 60_000 },
+  );
+  return vmi!;
+}
+
+/** The launcher pods of a VM that have not ended, oldest first. */
+export async function launchers(client: Client, ref: { namespace: string; name: string }): Promise<Pod[]> {
+  const { items } = await client.list(PODS, { namespace: ref.namespace, labelSelector: 'kubevirt.io=virt-launcher' });
+  return items
+    .filter((pod) => controllingVmi(pod)?.name === ref.name && !isTerminal(pod))
+    .sort((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''));
+}
+
+/**
+ * Waits until VM, VMI and launchers are gone. The error says what is left, and what holds it.
+ * @param timeoutMs by default more than the 60 s after which kubelet kills a launcher that does not end
+ */
+export async function waitGone(
+  client: Client,
+  ref: { namespace: string; name: string },
+  timeoutMs = 100_000,
+): Promise<void> {
+  await untilValue(
+    `VM ${ref.name} to be gone`,
+    async () => {
+      const [vm, vmi, pods] = await Promise.all([
+        client.find(VIRTUAL_MACHINES, ref),
+        client.find(VIRTUAL_MACHINE_INSTANCES, ref),
+        launchers(client, ref),
+      ]);
+      return [...remains('VM', vm), ...remains('VMI', vmi), ...pods.flatMap((pod) => remains('pod', pod))];
+    },
+    (left) => left.length === 0,
+    { timeoutMs },
+  );
+}
+
+function remains(kind: string, object: (KubeObject & { status?: unknown }) | undefined): object[] {
+  if (object === undefined) return [];
+  const { name, deletionTimestamp, finalizers } = object.metadata;
+  const { phase, containerStatuses } = (object.status ?? {}) as { phase?: string; containerStatuses?: Container[] };
+  const containers = containerStatuses?.map((one) => `${one.name} ${Object.keys(one.state ?? {}).join()}`);
+  return [{ kind, name, deletionTimestamp, finalizers, phase, containers }];
+}
+
+interface Container {
+  readonly name: string;
+  readonly state?: object;
+}
+
+/** Reads a VM, changes it, and writes it back. Retries if another writer was faster. */
+export async function changeVm(client: Client, ref: ObjectRef, change: (vm: ChangeableVm) => void): Promise<void> {
+  await until(`VM ${ref.name} is changed`, async () => {
+    const vm = await client.get(VIRTUAL_MACHINES, ref);
+    change(vm as ChangeableVm);
+    try {
+      await client.replace(VIRTUAL_MACHINES, vm);
+      return true;
+    } catch (error) {
+      if (isConflict(error)) return false;
+      throw error;
+    }
+  });
+}
+
+/** A VM from `vmManifest`, with the lists that tests edit. */
+export interface ChangeableVm extends VirtualMachine {
+  spec: {
+    template: {
+      metadata?: { annotations?: Record<string, string> };
+      spec: {
+        networks: VmNetwork[];
+        domain: { devices: { interfaces: { name: string; bridge?: object; state?: string; macAddress?: string }[] } };
+      };
+    };
+  };
+}
+
+/** Plugs a secondary network into a VM. */
+export function addInterface(client: Client, ref: ObjectRef, network: { name: string; nad: string }): Promise<void> {
+  return changeVm(client, ref, ({ spec }) => {
+    spec.template.spec.networks.push(secondaryNetwork(network.name, network.nad));
+    spec.template.spec.domain.devices.interfaces.push({ name: network.name, bridge: {} });
+  });
+}
+
+/** Asks KubeVirt to unplug an interface of a running VM. */
+export function removeInterface(client: Client, ref: ObjectRef, name: string): Promise<void> {
+  return changeVm(client, ref, ({ spec }) => {
+    for (const one of spec.template.spec.domain.devices.interfaces) if (one.name === name) one.state = 'absent';
+  });
+}
+
+/** Removes a network and its interface from a VM's template without unplugging it. */
+export function removeFromSpec(client: Client, ref: ObjectRef, network: string): Promise<void> {
+  return changeVm(client, ref, ({ spec }) => {
+    const { networks, domain } = spec.template.spec;
+    spec.template.spec.networks = networks.filter((one) => one.name !== network);
+    domain.devices.interfaces = domain.devices.interfaces.filter((one) => one.name !== network);
+  });
+}
+
+/** Renames a network and its interface in a VM's template. */
+export function renameNetwork(client: Client, ref: ObjectRef, from: string, to: string): Promise<void> {
+  return changeVm(client, ref, ({ spec }) => {
+    const { networks, domain } = spec.template.spec;
+    for (const one of [...networks, ...domain.devices.interfaces]) if (one.name === from) one.name = to;
+  });
+}
+
+/** Requests addresses in the VM's template: network in the VM → addresses. */
+export function requestAddresses(
+  client: Client,
+  ref: ObjectRef,
+  addresses: Readonly<Record<string, readonly string[]>>,
+): Promise<void> {
+  return changeVm(client, ref, ({ spec }) => {
+    const { template } = spec;
+    template.metadata = {
+      ...template.metadata,
+      annotations: { ...template.metadata?.annotations, [REQUESTED_ADDRESSES_ANNOTATION]: JSON.stringify(addresses) },
+    };
+  });
+}
+
+/** The guest's MAC address on a network of its VM, as KubeVirt reports it. */
+export async function guestMac(client: Client, ref: ObjectRef, network: string): Promise<string> {
+  const reported = (vmi: VirtualMachineInstance) => {
+    const interfaces: (VmiInterfaceStatus & { mac?: string })[] = vmi.status?.interfaces ?? [];
+    return interfaces.find(({ name }) => name === network)?.mac;
+  };
+  return reported(await waitForVmi(client, ref, `to say which MAC address ${network} has`, (vmi) => !!reported(vmi)))!;
+}
+
+/** Writes the MAC address of an interface into a VM's template. */
+export function setMacAddress(client: Client, ref: ObjectRef, network: string, mac: string): Promise<void> {
+  return changeVm(client, ref, ({ spec }) => {
+    for (const one of spec.template.spec.domain.devices.interfaces) if (one.name === network) one.macAddress = mac;
+  });
+}
+
+/** Connects an interface of a VM's template to another NAD. */
+export function swapNetwork(client: Client, ref: ObjectRef, network: string, nad: string): Promise<void> {
+  return changeVm(client, ref, ({ spec }) => {
+    for (const one of spec.template.spec.networks) if (one.name === network) one.multus = { networkName: nad };
+  });
+}
