@@ -29,7 +29,7 @@ COPY --from=build /src/package.json /src/LICENSE ./
 COPY --from=build /src/dist dist
 # By number, so that Kubernetes can tell that it is not root.
 USER 1000:1000
-# Little memory, at the price of more garbage collections; none stops the process for long: bench/memory.ts, bench/scale.ts.
+# Little memory, at the price of more garbage collections; none stops the process for long: bench/memory.ts, bench/scale/scale.ts.
 # --optimize-for-size saves 6 MiB more, but stops a leader of a large cluster for half a second.
 ENTRYPOINT ["/nodejs/bin/node", "--max-semi-space-size=4", "--heap-growing-percent=20", "--initial-old-space-size=16", "/opt/holdfast/dist/holdfast.js"]
 CMD ["--help"]

@@ -4,7 +4,7 @@ import type { WireLocation } from '../bed/network/wire.js';
 import { until } from '../bed/processes/wait.js';
 import { percentilesOf } from './load.js';
 import type { PluginRun } from './cni/plugin-caller.js';
-import { onSegments } from './dhcp/segment.js';
+import { onSegments } from './guest/segment.js';
 import { ADDRESSES, type PortCall, type PortFilter, GuardedPorts, SEGMENT } from './guard/ports.js';
 import type { Figure } from './report.js';
 

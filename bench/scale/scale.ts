@@ -1,14 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { until } from '../bed/processes/wait.js';
-import { LEASES } from '../kube/leader-election.js';
-import { ADDRESS_LEASES } from '../kube/resources.js';
-import type { ObjectTracker } from '../kube/testing/object-tracker.js';
+import { until } from '../../bed/processes/wait.js';
+import { LEASES } from '../../kube/leader-election.js';
+import { ADDRESS_LEASES } from '../../kube/resources.js';
+import type { ObjectTracker } from '../../kube/testing/object-tracker.js';
 import { MemoryCgroup } from './memory-cgroup.js';
-import type { Figure } from './report.js';
-import { storeCluster, storeReleasedLeases } from './scale/cluster.js';
-import { LONGEST_BLOCK_MS, READY_MS, type PartName, type Served, startPart, withServer } from './scale/part-process.js';
-import { measureTakeover, serveVm } from './scale/takeover.js';
-import { usageOf } from './usage.js';
+import type { Figure } from '../report.js';
+import { storeCluster, storeReleasedLeases } from './cluster.js';
+import { LONGEST_BLOCK_MS, READY_MS, type PartName, type Served, startPart, withServer } from './part-process.js';
+import { measureTakeover, serveVm } from './takeover.js';
+import { usageOf } from '../usage.js';
 
 /** How long each leader is watched with nothing to do, in which a Lease that is not renewed is lost. */
 const WATCHED_MS = 30_000;

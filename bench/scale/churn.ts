@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { REUSE_MS } from '../addressing/lease/lease-times.js';
-import type { Figure } from './report.js';
-import { startPart, withServer } from './scale/part-process.js';
-import { storeCluster } from './scale/cluster.js';
-import { PodChurn } from './scale/pod-churn.js';
-import { usageOf } from './usage.js';
+import { REUSE_MS } from '../../addressing/lease/lease-times.js';
+import type { Figure } from '../report.js';
+import { startPart, withServer } from './part-process.js';
+import { storeCluster } from './cluster.js';
+import { PodChurn } from './pod-churn.js';
+import { usageOf } from '../usage.js';
 
 const NODES = 1_000;
 /** Pods that start and end. */

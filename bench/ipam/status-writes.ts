@@ -1,11 +1,11 @@
-import type { BedWithHoldfast } from '../bed/environment.js';
-import { HOLDFAST_NAMESPACE } from '../bed/holdfast/install.js';
-import type { Story } from '../bed/story/story.js';
-import { until } from '../bed/processes/wait.js';
-import { SERVED_NETWORKS_CONFIG_MAP } from '../api/names.js';
-import { ADDRESS_POOLS, CONFIG_MAPS, IPAM_CLAIMS } from '../kube/resources.js';
-import { runLoad } from './load.js';
-import type { Figure } from './report.js';
+import type { BedWithHoldfast } from '../../bed/environment.js';
+import { HOLDFAST_NAMESPACE } from '../../bed/holdfast/install.js';
+import type { Story } from '../../bed/story/story.js';
+import { until } from '../../bed/processes/wait.js';
+import { SERVED_NETWORKS_CONFIG_MAP } from '../../api/names.js';
+import { ADDRESS_POOLS, CONFIG_MAPS, IPAM_CLAIMS } from '../../kube/resources.js';
+import { runLoad } from '../load.js';
+import type { Figure } from '../report.js';
 
 const POOLS = 300;
 const WRITES = 200;

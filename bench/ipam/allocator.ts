@@ -1,15 +1,15 @@
-import type { AddressLease } from '../api/address-lease.js';
-import { AddressSpace } from '../addressing/allocator/address-space.js';
-import type { Family } from '../addressing/address/address.js';
-import { findCandidates } from '../addressing/allocator/allocator.js';
-import { type LeaseRecord, type LeaseRequest, createLease, readLease } from '../addressing/lease/lease.js';
-import { type Pool, addressesOf } from '../addressing/pool/pool.js';
-import { LeaseBook } from '../ipam/leases/lease-book.js';
-import { compiledPool } from '../test/lease-objects.js';
-import { heapBytes } from '../test/heap.js';
-import { seededRandom, shuffle } from '../test/seeded-random.js';
-import type { Figure } from './report.js';
-import { uuid } from './uuid.js';
+import type { AddressLease } from '../../api/address-lease.js';
+import { AddressSpace } from '../../addressing/allocator/address-space.js';
+import type { Family } from '../../addressing/address/address.js';
+import { findCandidates } from '../../addressing/allocator/allocator.js';
+import { type LeaseRecord, type LeaseRequest, createLease, readLease } from '../../addressing/lease/lease.js';
+import { type Pool, addressesOf } from '../../addressing/pool/pool.js';
+import { LeaseBook } from '../../ipam/leases/lease-book.js';
+import { compiledPool } from '../../test/lease-objects.js';
+import { heapBytes } from '../../test/heap.js';
+import { seededRandom, shuffle } from '../../test/seeded-random.js';
+import type { Figure } from '../report.js';
+import { uuid } from '../uuid.js';
 
 const REBUILT = 1_000_000;
 const BOOKED = 200_000;

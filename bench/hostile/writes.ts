@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { removeNamespaces } from '../bed/story/cleanup.js';
-import { namespaceUser } from '../bed/story/users/namespace-user.js';
-import { type Story, createNamespace } from '../bed/story/story.js';
-import type { BedWithHoldfast } from '../bed/environment.js';
-import { ATTACKS, type Attack, type Attacker, CONFIG_MAP_WRITES } from './hostile/attacks.js';
-import { Victim, type VictimLatencies } from './hostile/victim.js';
-import { percentilesOf } from './load.js';
-import type { Figure } from './report.js';
+import { removeNamespaces } from '../../bed/story/cleanup.js';
+import { namespaceUser } from '../../bed/story/users/namespace-user.js';
+import { type Story, createNamespace } from '../../bed/story/story.js';
+import type { BedWithHoldfast } from '../../bed/environment.js';
+import { ATTACKS, type Attack, type Attacker, CONFIG_MAP_WRITES } from './attacks.js';
+import { Victim, type VictimLatencies } from './victim.js';
+import { percentilesOf } from '../load.js';
+import type { Figure } from '../report.js';
 
 const ATTACK_MS = 20_000;
 const OLD_VMS = 200;

@@ -1,14 +1,14 @@
-import { MAX_NETWORK_ELEMENTS } from '../api/networks/network-selection.js';
-import { NETWORKS_ANNOTATION } from '../api/names.js';
-import { type Pod, podInterfaceName } from '../api/pod.js';
-import { VIRTUAL_MACHINE_INSTANCES } from '../kube/resources.js';
-import type { BedWithHoldfast } from '../bed/environment.js';
-import { creationReview, reviewAgent } from '../bed/holdfast/review.js';
-import type { Story } from '../bed/story/story.js';
-import { vmiManifest } from '../bed/story/vms/vm.js';
-import { launcherWithTwoClaims, post } from './admissions.js';
-import { type LoadResult, runLoad } from './load.js';
-import type { Figure } from './report.js';
+import { MAX_NETWORK_ELEMENTS } from '../../api/networks/network-selection.js';
+import { NETWORKS_ANNOTATION } from '../../api/names.js';
+import { type Pod, podInterfaceName } from '../../api/pod.js';
+import { VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
+import type { BedWithHoldfast } from '../../bed/environment.js';
+import { creationReview, reviewAgent } from '../../bed/holdfast/review.js';
+import type { Story } from '../../bed/story/story.js';
+import { vmiManifest } from '../../bed/story/vms/vm.js';
+import { launcherWithTwoClaims, post } from '../admissions.js';
+import { type LoadResult, runLoad } from '../load.js';
+import type { Figure } from '../report.js';
 
 const ATTACKERS = 8;
 const COUNT = 1_000;

@@ -1,18 +1,18 @@
-import type { IPAMClaim } from '../api/ipam-claim.js';
-import { IPS_ALLOCATED } from '../api/names.js';
-import type { BedWithHoldfast } from '../bed/environment.js';
-import { HOLDFAST_NAMESPACE } from '../bed/holdfast/install.js';
-import { leaseNamed } from '../bed/story/addresses.js';
-import type { Story } from '../bed/story/story.js';
-import { formatAddress, parseAddress } from '../addressing/address/address.js';
-import { Client } from '../kube/client.js';
-import { loadCredentials } from '../kube/transport/credentials.js';
-import { ADDRESS_LEASES, IPAM_CLAIMS } from '../kube/resources.js';
-import { Transport } from '../kube/transport/transport.js';
-import { ClaimCounter } from './claims.js';
-import { runLoad } from './load.js';
-import type { Figure } from './report.js';
-import { usageOf } from './usage.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { IPS_ALLOCATED } from '../../api/names.js';
+import type { BedWithHoldfast } from '../../bed/environment.js';
+import { HOLDFAST_NAMESPACE } from '../../bed/holdfast/install.js';
+import { leaseNamed } from '../../bed/story/addresses.js';
+import type { Story } from '../../bed/story/story.js';
+import { formatAddress, parseAddress } from '../../addressing/address/address.js';
+import { Client } from '../../kube/client.js';
+import { loadCredentials } from '../../kube/transport/credentials.js';
+import { ADDRESS_LEASES, IPAM_CLAIMS } from '../../kube/resources.js';
+import { Transport } from '../../kube/transport/transport.js';
+import { ClaimCounter } from '../claims.js';
+import { runLoad } from '../load.js';
+import type { Figure } from '../report.js';
+import { usageOf } from '../usage.js';
 
 const CLAIMS = 2_000;
 /** The number of ipam's workers for claims. */

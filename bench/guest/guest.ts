@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import type { Wire } from '../bed/network/wire.js';
-import { startPackets } from '../bed/holdfast/packets.js';
-import { addSilentHost, buildPrograms, fillTable, onSegments, pidOf, runGuests } from './dhcp/segment.js';
-import type { Figure } from './report.js';
-import { usageOf } from './usage.js';
+import type { Wire } from '../../bed/network/wire.js';
+import { startPackets } from '../../bed/holdfast/packets.js';
+import { addSilentHost, buildPrograms, fillTable, onSegments, pidOf, runGuests } from './segment.js';
+import type { Figure } from '../report.js';
+import { usageOf } from '../usage.js';
 
 const SEGMENT = 'bench0';
 const GUESTS = 2000;

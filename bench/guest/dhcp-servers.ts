@@ -1,13 +1,13 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startPackets } from '../bed/holdfast/packets.js';
-import { DhcpServers } from '../bed/network/dhcp-servers.js';
-import type { RunningCommand, Wire, WireLocation } from '../bed/network/wire.js';
-import { DNSMASQ_LOAD_ARGS, dnsmasqHosts, keaConfigs, neighbourCommands, SERVER } from './dhcp/configs.js';
-import { addSilentHost, buildPrograms, fillTable, onSegments, pidOf, runGuests } from './dhcp/segment.js';
-import { untilValue } from '../bed/processes/wait.js';
-import type { Figure } from './report.js';
-import { usageOf } from './usage.js';
+import { startPackets } from '../../bed/holdfast/packets.js';
+import { DhcpServers } from '../../bed/network/dhcp-servers.js';
+import type { RunningCommand, Wire, WireLocation } from '../../bed/network/wire.js';
+import { DNSMASQ_LOAD_ARGS, dnsmasqHosts, keaConfigs, neighbourCommands, SERVER } from './configs.js';
+import { addSilentHost, buildPrograms, fillTable, onSegments, pidOf, runGuests } from './segment.js';
+import { untilValue } from '../../bed/processes/wait.js';
+import type { Figure } from '../report.js';
+import { usageOf } from '../usage.js';
 
 const GUESTS = 16_384;
 const STORM = 2000;
