@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { systemClock } from '../kube/clock.js';
 import { silentLogger } from '../kube/log.js';
-import { AdmissionClient } from '../test/admission-client.js';
+import { AdmissionClient } from '../test/https/admission-client.js';
 import {
   type Authority,
   type ServingCertificate,
   makeAuthority,
   makeClientCertificate,
   makeServingCertificate,
-} from '../test/certificate.js';
+} from '../test/https/certificate.js';
 import { ClientCa } from './component.js';
 import { AdmissionServer } from './server.js';
 

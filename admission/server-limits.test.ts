@@ -4,8 +4,8 @@ import { type TLSSocket, connect } from 'node:tls';
 import { expect } from 'chai';
 import { systemClock } from '../kube/clock.js';
 import { silentLogger } from '../kube/log.js';
-import { AdmissionClient } from '../test/admission-client.js';
-import { type ServingCertificate, makeServingCertificate } from '../test/certificate.js';
+import { AdmissionClient } from '../test/https/admission-client.js';
+import { type ServingCertificate, makeServingCertificate } from '../test/https/certificate.js';
 import { AdmissionServer, type AdmissionServerOptions } from './server.js';
 
 const KIB = 1024;

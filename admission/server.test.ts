@@ -1,8 +1,8 @@
 import { connect } from 'node:tls';
 import { expect } from 'chai';
 import { silentLogger } from '../kube/log.js';
-import { AdmissionClient, type HttpRequest } from '../test/admission-client.js';
-import { type ServingCertificate, makeServingCertificate } from '../test/certificate.js';
+import { AdmissionClient, type HttpRequest } from '../test/https/admission-client.js';
+import { type ServingCertificate, makeServingCertificate } from '../test/https/certificate.js';
 import { ReviewError } from './review.js';
 import { AdmissionServer, type AdmissionServerOptions } from './server.js';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { FORGED_OWNERS } from '../test/forged-owners.js';
-import { type MirrorPodOptions, STATIC_UID, mirrorPod } from '../test/mirror-pod.js';
+import { FORGED_OWNERS } from '../test/objects/forged-owners.js';
+import { type MirrorPodOptions, STATIC_UID, mirrorPod } from '../test/objects/mirror-pod.js';
 import { controllingVm } from './kubevirt.js';
 import { NETWORK_STATUS_ANNOTATION } from './names.js';
 import {

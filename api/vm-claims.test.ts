@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { claim, claimOfIpamExtensions, vmi, vmiReference } from '../test/workload-objects.js';
+import { claim, claimOfIpamExtensions, vmi, vmiReference } from '../test/objects/workload-objects.js';
 import { podInterfaceName } from './pod.js';
 import {
   describeClaimOwner,

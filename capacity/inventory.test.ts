@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type LeaseOptions, compiledPool, leaseOf, networkDataLock } from '../test/lease-objects.js';
+import { type LeaseOptions, compiledPool, leaseOf, networkDataLock } from '../test/objects/lease-objects.js';
 import { Inventory, readInventoryEntry } from './inventory.js';
 
 describe('The inventory of addresses', () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { capacityResource } from '../api/capacity.js';
-import { compiledPool } from '../test/lease-objects.js';
-import { day } from '../test/pool-objects.js';
+import { compiledPool } from '../test/objects/lease-objects.js';
+import { day } from '../test/objects/pool-objects.js';
 import { type PublishingPool, choosePools } from './node-record.js';
 
 function publishing(name: string, born: number, isDerived = false): PublishingPool {

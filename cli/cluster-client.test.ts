@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { parse, stringify } from 'yaml';
 import { writeKubeconfig } from '../bed/control-plane/kubeconfig.js';
 import { ADDRESS_POOLS } from '../kube/resources.js';
-import { FaultServer, type Reply, status } from '../test/fault-server.js';
+import { FaultServer, type Reply, status } from '../test/https/fault-server.js';
 import { requestErrorOf } from '../test/request-error.js';
 import { CommandError } from './exit-code.js';
 import { withClient } from './cluster-client.js';

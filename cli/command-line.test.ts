@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { codeOf } from '../test/documents.js';
+import { codeOf } from '../test/repository/documents.js';
 import { ROOT, findFiles } from '../test/source-files.js';
 import { UsageError } from '../process/read-arguments.js';
 import { readCliCommandLine } from './command-line.js';

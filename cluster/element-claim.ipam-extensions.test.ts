@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { claimName } from '../api/ipam-claim.js';
-import { makeLauncherPod, makeVm, makeVmi, makeNad, networksValue } from '../test/kubevirt-objects.js';
-import { type ReviewedCluster, referencesAfter, reviewCreate } from '../test/pod-review.js';
-import { type WorkloadClaimOptions, claimOfIpamExtensions, vmReference } from '../test/workload-objects.js';
+import { makeLauncherPod, makeVm, makeVmi, makeNad, networksValue } from '../test/objects/kubevirt-objects.js';
+import { type ReviewedCluster, referencesAfter, reviewCreate } from '../test/objects/pod-review.js';
+import { type WorkloadClaimOptions, claimOfIpamExtensions, vmReference } from '../test/objects/workload-objects.js';
 
 const FORMER = 'vm1.net.1';
 const former = (options: WorkloadClaimOptions = {}) =>

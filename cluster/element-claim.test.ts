@@ -1,7 +1,14 @@
 import { expect } from 'chai';
 import { swappedClaimName } from '../api/ipam-claim.js';
-import { makeClaim, makeLauncherPod, makeNad, makeVm, makeVmi, networksValue } from '../test/kubevirt-objects.js';
-import { CLUSTER, VM1, referencesAfter, reviewCreate, type ReviewedCluster } from '../test/pod-review.js';
+import {
+  makeClaim,
+  makeLauncherPod,
+  makeNad,
+  makeVm,
+  makeVmi,
+  networksValue,
+} from '../test/objects/kubevirt-objects.js';
+import { CLUSTER, VM1, referencesAfter, reviewCreate, type ReviewedCluster } from '../test/objects/pod-review.js';
 
 describe('a launcher pod that is created', () => {
   const networks = networksValue(VM1);

@@ -3,7 +3,7 @@ import type { KubeVirt } from '../api/kubevirt.js';
 import type { ObjectMeta } from '../api/meta.js';
 import { LAUNCHER_CREATOR, NETWORKS_ANNOTATION } from '../api/names.js';
 import { Cache } from '../kube/informers/cache.js';
-import { VMI_OWNER } from '../test/launcher-pods.js';
+import { VMI_OWNER } from '../test/objects/launcher-pods.js';
 import {
   type PoliciesConfigMap,
   describeUntrustedCreator,

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { type IPAMClaim, claimName } from '../api/ipam-claim.js';
 import { isForVmNetwork, ipamExtensionsClaimName, servedVmNetwork } from '../api/vm-claims.js';
-import { nad } from '../test/pool-objects.js';
-import { claim, claimOfIpamExtensions, vmReference } from '../test/workload-objects.js';
+import { nad } from '../test/objects/pool-objects.js';
+import { claim, claimOfIpamExtensions, vmReference } from '../test/objects/workload-objects.js';
 import { OwnedClaims } from './owned-claims.js';
 import type { VmiNetwork, Workload } from './workload.js';
 

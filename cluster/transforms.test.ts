@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { nadDefinition } from '../test/pool-objects.js';
-import { vm, vmi } from '../test/workload-objects.js';
+import { nadDefinition } from '../test/objects/pool-objects.js';
+import { vm, vmi } from '../test/objects/workload-objects.js';
 import { changesNetwork, transformNad, transformNode, transformVm, transformVmi } from './transforms.js';
 
 const MAC = '02:00:00:00:00:01';

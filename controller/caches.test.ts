@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { NETWORK_STATUS_ANNOTATION } from '../api/names.js';
-import { launcher } from '../test/workload-objects.js';
+import { launcher } from '../test/objects/workload-objects.js';
 import { transformLauncher } from './caches.js';
 
 describe('a cached launcher', () => {

@@ -5,8 +5,8 @@ import type { EventSubject } from '../kube/events.js';
 import { silentLogger } from '../kube/log.js';
 import { type ParsedNad, transformClaim } from '../cluster/transforms.js';
 import { ManualClock } from '../test/manual-clock.js';
-import { holdfastConfig, nad } from '../test/pool-objects.js';
-import { claim } from '../test/workload-objects.js';
+import { holdfastConfig, nad } from '../test/objects/pool-objects.js';
+import { claim } from '../test/objects/workload-objects.js';
 import { UnansweredClaims } from './unanswered-claims.js';
 
 const START = Date.UTC(2026, 0, 1);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { nad } from '../test/pool-objects.js';
+import { nad } from '../test/objects/pool-objects.js';
 import { type GuestView, guestInterfacesOf, routeCandidates } from './interfaces.js';
 import { type GivenInterface, GuestWorld, guestSpec, guestWorkload } from './testing/guest-world.js';
 

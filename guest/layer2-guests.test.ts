@@ -9,8 +9,8 @@ import type { ParsedNad } from '../cluster/transforms.js';
 import { PoolDirectory } from '../addressing/directory/directory.js';
 import { Cache } from '../kube/informers/cache.js';
 import type { ObjectChange } from '../kube/informers/informer.js';
-import { adminPool, nad } from '../test/pool-objects.js';
-import { claim, vmReference, vmi } from '../test/workload-objects.js';
+import { adminPool, nad } from '../test/objects/pool-objects.js';
+import { claim, vmReference, vmi } from '../test/objects/workload-objects.js';
 import { RememberedGuests, layer2GuestsOf } from './layer2-guests.js';
 
 const MACS = ['02:00:00:00:00:01', '02:00:00:00:00:02'];

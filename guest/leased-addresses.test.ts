@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { LeaseRecord } from '../addressing/lease/lease.js';
 import { parseAddress } from '../addressing/address/address.js';
 import { leaseName } from '../addressing/lease/lease-name.js';
-import { claim } from '../test/workload-objects.js';
+import { claim } from '../test/objects/workload-objects.js';
 import { allLeasedAddresses, leasedAddresses } from './leased-addresses.js';
 
 const POOL = { addressSpace: 'blue-space' };

@@ -4,8 +4,8 @@ import { CLAIM_GUEST_MAC, CLAIM_MAC_SINCE, DEFAULT_ROUTE_ANNOTATION } from '../a
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import { CLAIM_INDEXES } from '../cluster/watch-specs.js';
 import { Cache } from '../kube/informers/cache.js';
-import { adminPool, nad } from '../test/pool-objects.js';
-import { claim, vmReference, vmi } from '../test/workload-objects.js';
+import { adminPool, nad } from '../test/objects/pool-objects.js';
+import { claim, vmReference, vmi } from '../test/objects/workload-objects.js';
 import type { ParsedNad } from '../cluster/transforms.js';
 import type { AddressPool } from '../api/address-pool.js';
 import { PoolDirectory } from '../addressing/directory/directory.js';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { GUEST_CONFIGURED, NETWORK_DATA_WRITTEN } from '../api/names.js';
 import type { Sync, SyncResult } from '../kube/controller-loop.js';
 import { ADDRESS_LEASES, SECRETS } from '../kube/resources.js';
-import { NAMESPACE, claim as workloadClaim } from '../test/workload-objects.js';
+import { NAMESPACE, claim as workloadClaim } from '../test/objects/workload-objects.js';
 import { ReconcilerWorld, UID_LABEL, VMI_RUNS, runSync } from './testing/reconciler-world.js';
 
 describe('the reconciler of workloads', () => {

@@ -4,8 +4,8 @@ import { CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../cluster/watch-specs.j
 import type { ParsedNad } from '../cluster/transforms.js';
 import { Cache } from '../kube/informers/cache.js';
 import type { ObjectChange } from '../kube/informers/informer.js';
-import { nad } from '../test/pool-objects.js';
-import { claim, vm } from '../test/workload-objects.js';
+import { nad } from '../test/objects/pool-objects.js';
+import { claim, vm } from '../test/objects/workload-objects.js';
 import { NETWORK_INDEXES } from '../addressing/directory/affected.js';
 import type { NetworkChanges } from '../addressing/directory/directory.js';
 import { WorkloadReconciler, type WorkloadReconcilerDeps } from './workload-reconciler.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { KubeObject } from '../api/meta.js';
-import { FaultServer, inTurn, type Reply, status } from '../test/fault-server.js';
+import { FaultServer, inTurn, type Reply, status } from '../test/https/fault-server.js';
 import { faultOf } from '../test/request-error.js';
 import { Client, type Patch } from './client.js';
 import { namespacedResource } from './resource.js';

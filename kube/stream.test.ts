@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { inTurn, status } from '../test/fault-server.js';
+import { inTurn, status } from '../test/https/fault-server.js';
 import { systemClock } from './clock.js';
 import { type StatusError, TransportError } from './errors.js';
-import { OK, TransportHarness } from '../test/transport-harness.js';
+import { OK, TransportHarness } from '../test/https/transport-harness.js';
 
 describe('Transport.stream', () => {
   const harness = new TransportHarness();

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { REPLICAS, responderSet } from '../guest/responder-manager/objects.js';
-import { compiledPool } from '../test/lease-objects.js';
+import { compiledPool } from '../test/objects/lease-objects.js';
 
 /** The default of --max-responder-pools. */
 const MAX_POOLS = 32;

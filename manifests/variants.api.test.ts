@@ -10,7 +10,7 @@ import { RESPONDERS_NAMESPACE } from '../api/names.js';
 import { messageOf } from '../kube/errors.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, NAMESPACES } from '../kube/resources.js';
 import { goTool } from '../test/go-tools.js';
-import { leaseOf } from '../test/lease-objects.js';
+import { leaseOf } from '../test/objects/lease-objects.js';
 import { VARIANTS, copyChart, keyOf, helmTemplate, kustomizeBase, withValues } from './testing/render.js';
 import { endDeletion } from './testing/server-state.js';
 import { EMPTY_SERVER } from './testing/shared-server.js';

@@ -14,7 +14,7 @@ import {
   type WebhookConfigurationObject,
 } from '../kube/resources.js';
 import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from './testing/policy-cluster.js';
-import { LAUNCHER_LABELS, VMI_OWNER } from '../test/launcher-pods.js';
+import { LAUNCHER_LABELS, VMI_OWNER } from '../test/objects/launcher-pods.js';
 
 const SYSTEM = 'holdfast-system';
 const WEBHOOK = `system:serviceaccount:${SYSTEM}:holdfast-webhook`;

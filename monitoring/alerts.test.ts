@@ -1,7 +1,7 @@
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { createAllMetrics } from '../test/reference.js';
+import { createAllMetrics } from '../test/repository/reference.js';
 import { ROOT } from '../test/source-files.js';
 import { ALERT_SCENARIOS } from './testing/alert-scenarios.js';
 import { type Alert, PROMCHECK_TIMEOUT_MS, promcheck } from './testing/promcheck.js';

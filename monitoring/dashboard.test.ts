@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createAllMetrics } from '../test/reference.js';
+import { createAllMetrics } from '../test/repository/reference.js';
 import { type Dashboard, queriesOf, readDashboard } from './testing/dashboard.js';
 import { PROMCHECK_TIMEOUT_MS, promcheck } from './testing/promcheck.js';
 

@@ -8,7 +8,7 @@ import { expect } from 'chai';
 import { systemClock } from '../kube/clock.js';
 import { silentLogger } from '../kube/log.js';
 import { createMetrics, type Metrics } from '../process/metrics.js';
-import { type ServingCertificate, makeServingCertificate } from '../test/certificate.js';
+import { type ServingCertificate, makeServingCertificate } from '../test/https/certificate.js';
 import { type SecureMetrics, serveSecureMetrics } from './serve-metrics.js';
 import { ReviewApi } from './testing/review-api.js';
 

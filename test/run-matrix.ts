@@ -1,7 +1,7 @@
 // Runs the e2e tests with each pair of versions that the bed has: `tsx test/run-matrix.ts [-- options of mocha]`.
 import { PAIRS } from '../bed/build/versions.js';
-import { e2ePhase } from './e2e-phase.js';
-import { nameOf, runMatrix } from './matrix.js';
+import { e2ePhase } from './run/e2e-phase.js';
+import { nameOf, runMatrix } from './run/matrix.js';
 
 /** Longer than that of CI: a pair may have to be built first, on a machine that does other things too. */
 const LIMIT_MS = 90 * 60_000;

@@ -5,18 +5,18 @@ import { join } from 'node:path';
 import { messageOf } from '../kube/errors.js';
 import { buildHoldfast } from '../bed/holdfast/install.js';
 import { prepareRealCluster } from '../bed/real-nodes/real-cluster.js';
-import { addCounts, closingLine, NO_TESTS, succeeded } from './counts.js';
-import { e2ePhases, nodePhases } from './e2e-phase.js';
+import { addCounts, closingLine, NO_TESTS, succeeded } from './run/counts.js';
+import { e2ePhases, nodePhases } from './run/e2e-phase.js';
 import { goTool } from './go-tools.js';
-import { type Phase, mochaPhase, runPhase } from './phase.js';
-import { type PhaseResult, summaryOf } from './summary.js';
+import { type Phase, mochaPhase, runPhase } from './run/phase.js';
+import { type PhaseResult, summaryOf } from './run/summary.js';
 
 const MINUTE_MS = 60_000;
 /** Tests on a kube-apiserver without KubeVirt. */
 const API_TESTS = '!(node_modules|dist|out)/**/*.api.test.ts';
 /** All other tests but those of the e2e phase. A list of folders would leave new ones out. */
 const UNIT_TESTS = '!(node_modules|dist|out)/**/!(*.api).test.ts';
-const HOOKS = './test/unhandled-rejections.ts';
+const HOOKS = './test/run/unhandled-rejections.ts';
 
 /** Only these files: `make unit FILE='kube/*.test.ts'`. */
 const FILES = process.env.FILE ? process.env.FILE.split(' ') : undefined;

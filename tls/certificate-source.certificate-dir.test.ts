@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { systemClock } from '../kube/clock.js';
 import { silentLogger } from '../kube/log.js';
-import { type ServingCertificate, makeServingCertificate } from '../test/certificate.js';
+import { type ServingCertificate, makeServingCertificate } from '../test/https/certificate.js';
 import { CertificateDirectory, type ServingPair } from './certificate-source.js';
 
 describe('a directory with a certificate', function () {

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { systemClock } from '../kube/clock.js';
 import { silentLogger } from '../kube/log.js';
 import { PoolDirectory } from '../addressing/directory/directory.js';
-import { type PoolGiven, adminPool, cacheOf, holdfastConfig, nad } from '../test/pool-objects.js';
-import { clusterViewOf } from '../test/pod-review.js';
+import { type PoolGiven, adminPool, cacheOf, holdfastConfig, nad } from '../test/objects/pool-objects.js';
+import { clusterViewOf } from '../test/objects/pod-review.js';
 import { CapacityAdmission, findPublishedPool } from './capacity-admission.js';
 import type { PodReviewer } from './pod-reviewer.js';
 

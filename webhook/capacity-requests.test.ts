@@ -1,8 +1,8 @@
 import jsonpatch, { type Operation } from 'fast-json-patch';
 import { expect } from 'chai';
-import { makeClaim, makeLauncherPod, makeNad, makeVmi, networksValue } from '../test/kubevirt-objects.js';
-import { CLUSTER, type ReviewedCluster, VM1, clusterViewOf } from '../test/pod-review.js';
-import { NAMESPACE } from '../test/workload-objects.js';
+import { makeClaim, makeLauncherPod, makeNad, makeVmi, networksValue } from '../test/objects/kubevirt-objects.js';
+import { CLUSTER, type ReviewedCluster, VM1, clusterViewOf } from '../test/objects/pod-review.js';
+import { NAMESPACE } from '../test/objects/workload-objects.js';
 import { type CapacityDecision, reviewCapacity } from './capacity-requests.js';
 import { readPod } from './reviewed-pod.js';
 

@@ -1,8 +1,15 @@
 import { expect } from 'chai';
 import { CLAIM_REFERENCE_KEY, DEFAULT_NETWORK_ANNOTATION } from '../api/names.js';
-import { vmReference, claimOfIpamExtensions } from '../test/workload-objects.js';
-import { type RawPod, makeClaim, makeLauncherPod, makeVmi } from '../test/kubevirt-objects.js';
-import { CLUSTER, VM1, type ReviewedCluster, clusterViewOf, reviewCreate, reviewUpdate } from '../test/pod-review.js';
+import { vmReference, claimOfIpamExtensions } from '../test/objects/workload-objects.js';
+import { type RawPod, makeClaim, makeLauncherPod, makeVmi } from '../test/objects/kubevirt-objects.js';
+import {
+  CLUSTER,
+  VM1,
+  type ReviewedCluster,
+  clusterViewOf,
+  reviewCreate,
+  reviewUpdate,
+} from '../test/objects/pod-review.js';
 import { readPod } from './reviewed-pod.js';
 import { reviewPod } from './pod-mutation.js';
 

@@ -3,15 +3,15 @@ import fc from 'fast-check';
 import { CLAIM_REFERENCE_KEY, NETWORKS_ANNOTATION } from '../api/names.js';
 import { systemClock } from '../kube/clock.js';
 import { silentLogger } from '../kube/log.js';
-import { AdmissionClient, type HttpResponse } from '../test/admission-client.js';
-import { makeServingCertificate } from '../test/certificate.js';
-import { NAMESPACE, makeLauncherPod, networksValue } from '../test/kubevirt-objects.js';
-import { CLUSTER, VM1, clusterViewOf } from '../test/pod-review.js';
+import { AdmissionClient, type HttpResponse } from '../test/https/admission-client.js';
+import { makeServingCertificate } from '../test/https/certificate.js';
+import { NAMESPACE, makeLauncherPod, networksValue } from '../test/objects/kubevirt-objects.js';
+import { CLUSTER, VM1, clusterViewOf } from '../test/objects/pod-review.js';
 import { LauncherAdmission } from './launcher-admission.js';
 import { silentWebhookMetrics } from './testing/silent-webhook-metrics.js';
 import { reviewPod } from './pod-mutation.js';
 import { AdmissionServer } from '../admission/server.js';
-import { KNOWN_KUBEVIRT } from '../test/launcher-pods.js';
+import { KNOWN_KUBEVIRT } from '../test/objects/launcher-pods.js';
 
 const LIMIT = 50_000;
 

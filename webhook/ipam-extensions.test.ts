@@ -1,9 +1,16 @@
 import { expect } from 'chai';
 import { claimName, swappedClaimName } from '../api/ipam-claim.js';
 import { ipamExtensionsClaimName } from '../api/vm-claims.js';
-import { makeClaim, makeLauncherPod, makeNad, makeVm, makeVmi, networksValue } from '../test/kubevirt-objects.js';
-import { type ReviewedCluster, VM1, referencesAfter, reviewCreate, reviewUpdate } from '../test/pod-review.js';
-import { claimOfIpamExtensions, vmReference } from '../test/workload-objects.js';
+import {
+  makeClaim,
+  makeLauncherPod,
+  makeNad,
+  makeVm,
+  makeVmi,
+  networksValue,
+} from '../test/objects/kubevirt-objects.js';
+import { type ReviewedCluster, VM1, referencesAfter, reviewCreate, reviewUpdate } from '../test/objects/pod-review.js';
+import { claimOfIpamExtensions, vmReference } from '../test/objects/workload-objects.js';
 
 const theirs = (vmNetwork: string, network = 'blue') =>
   claimOfIpamExtensions({ name: ipamExtensionsClaimName('vm1', vmNetwork), network, owner: vmReference('vm1-vm-uid') });

@@ -2,14 +2,14 @@ import { expect } from 'chai';
 import type { KubeVirtControllerSource } from '../cluster/kubevirt-controller.js';
 import type { Logger } from '../kube/log.js';
 import { systemClock } from '../kube/clock.js';
-import { NAMESPACE, type RawPod, makeLauncherPod, networksValue } from '../test/kubevirt-objects.js';
-import { CLUSTER, type ReviewedCluster, VM1, clusterViewOf } from '../test/pod-review.js';
+import { NAMESPACE, type RawPod, makeLauncherPod, networksValue } from '../test/objects/kubevirt-objects.js';
+import { CLUSTER, type ReviewedCluster, VM1, clusterViewOf } from '../test/objects/pod-review.js';
 import { LauncherAdmission } from './launcher-admission.js';
 import { silentWebhookMetrics } from './testing/silent-webhook-metrics.js';
 import type { PodReview } from './pod-decision.js';
 import { reviewPod } from './pod-mutation.js';
 import { ReviewError } from '../admission/review.js';
-import { BY_KUBEVIRT, KNOWN_KUBEVIRT } from '../test/launcher-pods.js';
+import { BY_KUBEVIRT, KNOWN_KUBEVIRT } from '../test/objects/launcher-pods.js';
 
 interface Response {
   uid: string;

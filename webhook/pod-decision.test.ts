@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { CLAIM_REFERENCE_KEY, LAUNCHER_CREATOR, NETWORKS_ANNOTATION } from '../api/names.js';
 import type { KubeVirtController } from '../cluster/kubevirt-controller.js';
-import { NAMESPACE, type RawPod, makeLauncherPod, networksValue } from '../test/kubevirt-objects.js';
-import { CLUSTER, VM1, elementWith, clusterViewOf } from '../test/pod-review.js';
+import { NAMESPACE, type RawPod, makeLauncherPod, networksValue } from '../test/objects/kubevirt-objects.js';
+import { CLUSTER, VM1, elementWith, clusterViewOf } from '../test/objects/pod-review.js';
 import { readPod } from './reviewed-pod.js';
 import type { PodDecision } from './pod-decision.js';
 import { reviewPod } from './pod-mutation.js';

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { claimOwnerOf } from '../api/ipam-claim.js';
 import { CLAIM_NAD, CLAIM_REFERENCE_KEY } from '../api/names.js';
 import { podInterfaceName } from '../api/pod.js';
-import { makeClaim, makeNad, makeVm, makeVmi } from '../test/kubevirt-objects.js';
-import { networksAfter, reviewCreate, reviewUpdate } from '../test/pod-review.js';
+import { makeClaim, makeNad, makeVm, makeVmi } from '../test/objects/kubevirt-objects.js';
+import { networksAfter, reviewCreate, reviewUpdate } from '../test/objects/pod-review.js';
 
 function keepsReferences(before: string, after: string): boolean {
   const [old, now] = [before, after].map((value) => JSON.parse(value) as Record<string, unknown>[]);

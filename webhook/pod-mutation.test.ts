@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { claimName } from '../api/ipam-claim.js';
 import { MAX_NAD_CONFIG_LENGTH, MAX_NAD_PLUGINS } from '../api/limits.js';
 import { podInterfaceName } from '../api/pod.js';
-import { makeClaim, makeLauncherPod, makeNad, makeVmi, networksValue } from '../test/kubevirt-objects.js';
+import { makeClaim, makeLauncherPod, makeNad, makeVmi, networksValue } from '../test/objects/kubevirt-objects.js';
 import {
   CLUSTER,
   DATA,
@@ -11,7 +11,7 @@ import {
   referencesAfter,
   reviewCreate,
   type ReviewedCluster,
-} from '../test/pod-review.js';
+} from '../test/objects/pod-review.js';
 import type { Recheck } from '../cluster/cluster-view.js';
 
 describe('a launcher pod that is created', () => {

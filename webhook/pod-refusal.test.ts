@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { CLAIM_REFERENCE_KEY, DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION } from '../api/names.js';
-import { type RawPod, makeClaim, makeLauncherPod, makeNad, makeVm, makeVmi } from '../test/kubevirt-objects.js';
-import { CLUSTER, DATA, VM1, elementWith, reviewCreate, type ReviewedCluster } from '../test/pod-review.js';
+import { type RawPod, makeClaim, makeLauncherPod, makeNad, makeVm, makeVmi } from '../test/objects/kubevirt-objects.js';
+import { CLUSTER, DATA, VM1, elementWith, reviewCreate, type ReviewedCluster } from '../test/objects/pod-review.js';
 import type { PodCheck, PodDecision } from './pod-decision.js';
 
 function expectRefusal(verdict: PodDecision, check: PodCheck, ...parts: string[]): void {

@@ -8,12 +8,12 @@ import { Cache } from '../kube/informers/cache.js';
 import type { Client } from '../kube/client.js';
 import { systemClock } from '../kube/clock.js';
 import { CLAIM_WATCH } from '../cluster/watch-specs.js';
-import { NAMESPACE, makeLauncherPod, makeVm, makeVmi, networksValue } from '../test/kubevirt-objects.js';
-import { VM1 } from '../test/pod-review.js';
+import { NAMESPACE, makeLauncherPod, makeVm, makeVmi, networksValue } from '../test/objects/kubevirt-objects.js';
+import { VM1 } from '../test/objects/pod-review.js';
 import { readPod } from './reviewed-pod.js';
 import { PodReviewer } from './pod-reviewer.js';
 import type { PodDecision } from './pod-decision.js';
-import { BY_KUBEVIRT } from '../test/launcher-pods.js';
+import { BY_KUBEVIRT } from '../test/objects/launcher-pods.js';
 
 /** A webhook whose caches know VM and VMI of each namespace, and nothing else. */
 function reviewerOf(vmi: VirtualMachineInstance, find: Client['find'] = () => Promise.resolve(undefined)) {

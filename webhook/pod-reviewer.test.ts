@@ -14,13 +14,13 @@ import {
   makeVm,
   makeVmi,
   networksValue,
-} from '../test/kubevirt-objects.js';
-import { type ReviewedCluster, CLUSTER, VM1, referencesAfter } from '../test/pod-review.js';
-import { claimOfIpamExtensions, vmReference } from '../test/workload-objects.js';
+} from '../test/objects/kubevirt-objects.js';
+import { type ReviewedCluster, CLUSTER, VM1, referencesAfter } from '../test/objects/pod-review.js';
+import { claimOfIpamExtensions, vmReference } from '../test/objects/workload-objects.js';
 import { readPod } from './reviewed-pod.js';
 import { PodReviewer } from './pod-reviewer.js';
 import { CLAIM_WATCH, NAD_WATCH } from '../cluster/watch-specs.js';
-import { BY_KUBEVIRT } from '../test/launcher-pods.js';
+import { BY_KUBEVIRT } from '../test/objects/launcher-pods.js';
 
 interface Given {
   cached?: ReviewedCluster;

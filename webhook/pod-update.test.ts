@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { CLAIM_REFERENCE_KEY, DEFAULT_NETWORK_ANNOTATION } from '../api/names.js';
-import { makeClaim, makeLauncherPod, makeNad, makeVmi, networksValue } from '../test/kubevirt-objects.js';
+import { makeClaim, makeLauncherPod, makeNad, makeVmi, networksValue } from '../test/objects/kubevirt-objects.js';
 import {
   CLUSTER,
   VM1,
@@ -9,7 +9,7 @@ import {
   referencesAfter,
   reviewUpdate,
   type ReviewedCluster,
-} from '../test/pod-review.js';
+} from '../test/objects/pod-review.js';
 import type { PodCheck } from './pod-decision.js';
 
 describe('a launcher pod that is changed', () => {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { VirtualMachineInstance } from '../api/kubevirt.js';
 import { REQUESTED_ADDRESSES_ANNOTATION } from '../api/names.js';
 import type { PrimaryNetwork } from '../cluster/primary-network.js';
-import { vmi } from '../test/workload-objects.js';
+import { vmi } from '../test/objects/workload-objects.js';
 import { type PrimarySelection, primarySelectionText, readPrimarySelection } from './primary-network.js';
 
 const BOTH = '192.168.0.0/16,fd12:1234::/64';

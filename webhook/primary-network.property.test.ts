@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { DEFAULT_NETWORK_ANNOTATION, PRIMARY_CLAIM_ANNOTATION } from '../api/names.js';
-import { makeClaim, makeVm } from '../test/kubevirt-objects.js';
-import { nad } from '../test/workload-objects.js';
+import { makeClaim, makeVm } from '../test/objects/kubevirt-objects.js';
+import { nad } from '../test/objects/workload-objects.js';
 import {
   type Given,
   MAC,

@@ -2,9 +2,9 @@ import jsonpatch, { type Operation } from 'fast-json-patch';
 import { expect } from 'chai';
 import { DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION, PRIMARY_CLAIM_ANNOTATION } from '../api/names.js';
 import { claimName } from '../api/ipam-claim.js';
-import { makeClaim, makeLauncherPod, makeNad, makeVm, makeVmi } from '../test/kubevirt-objects.js';
-import { reviewCreate } from '../test/pod-review.js';
-import { claim, claimOfIpamExtensions, nad, vmiReference } from '../test/workload-objects.js';
+import { makeClaim, makeLauncherPod, makeNad, makeVm, makeVmi } from '../test/objects/kubevirt-objects.js';
+import { reviewCreate } from '../test/objects/pod-review.js';
+import { claim, claimOfIpamExtensions, nad, vmiReference } from '../test/objects/workload-objects.js';
 import type { PodCheck, PodDecision } from './pod-decision.js';
 import {
   type Given,

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { adminPool } from '../../test/pool-objects.js';
+import { adminPool } from '../../test/objects/pool-objects.js';
 import { AddressSpace, type LentAddresses } from './address-space.js';
 import { parseAddress } from '../address/address.js';
 import { type Pool, addressesOf, compilePool } from '../pool/pool.js';

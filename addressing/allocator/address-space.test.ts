@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { compiledPool } from '../../test/lease-objects.js';
+import { compiledPool } from '../../test/objects/lease-objects.js';
 import { AddressSpace } from './address-space.js';
 import { type Address, type Family, formatAddress, parseAddress } from '../address/address.js';
 import { type Pool, addressesOf } from '../pool/pool.js';

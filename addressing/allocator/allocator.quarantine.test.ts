@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { AllocationReason } from '../../api/names.js';
-import { compiledPool, leaseOf, leaseOwner } from '../../test/lease-objects.js';
+import { compiledPool, leaseOf, leaseOwner } from '../../test/objects/lease-objects.js';
 import { LeaseBook } from '../../ipam/leases/lease-book.js';
 import { parseAddress } from '../address/address.js';
 import { type AllocationRequest, findCandidates } from './allocator.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type LeaseOptions, compiledPool, leaseOf, leaseOwner } from '../../test/lease-objects.js';
+import { type LeaseOptions, compiledPool, leaseOf, leaseOwner } from '../../test/objects/lease-objects.js';
 import { LeaseBook } from '../../ipam/leases/lease-book.js';
 import { formatAddress, parseAddress } from '../address/address.js';
 import { type AllocationContext, addressOf, findCandidates } from './allocator.js';

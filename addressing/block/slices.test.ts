@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { adminPool, type PoolGiven } from '../../test/pool-objects.js';
+import { adminPool, type PoolGiven } from '../../test/objects/pool-objects.js';
 import { type Family, formatAddress, parseAddress } from '../address/address.js';
 import { type Cidr, formatCidr, lastOf, parseCidr, rangeOf } from '../address/cidr.js';
 import { type Pool, compilePool } from '../pool/pool.js';

@@ -4,7 +4,7 @@ import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import { objectKey } from '../../api/meta.js';
 import { type ParsedNad, transformNad } from '../../cluster/transforms.js';
 import { Cache } from '../../kube/informers/cache.js';
-import { adminPool, claimOf, holdfastConfig, nadDefinition } from '../../test/pool-objects.js';
+import { adminPool, claimOf, holdfastConfig, nadDefinition } from '../../test/objects/pool-objects.js';
 import { parseAddress } from '../address/address.js';
 import { NETWORK_INDEXES, affectedClaims } from './affected.js';
 import { type NetworkChanges, PoolDirectory } from './directory.js';

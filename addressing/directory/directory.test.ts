@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { AddressPool } from '../../api/address-pool.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
-import { adminPool, cacheOf, claimOf, holdfastConfig, nad } from '../../test/pool-objects.js';
+import { adminPool, cacheOf, claimOf, holdfastConfig, nad } from '../../test/objects/pool-objects.js';
 import { PoolDirectory } from './directory.js';
 
 const SUBNETS = { subnets: [{ cidr: '10.9.0.0/24' }] };

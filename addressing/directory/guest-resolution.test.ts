@@ -3,7 +3,7 @@ import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { RESPONDERS_NAMESPACE } from '../../api/names.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
-import { type PoolGiven, adminPool, cacheOf, claimOf, holdfastConfig, nad } from '../../test/pool-objects.js';
+import { type PoolGiven, adminPool, cacheOf, claimOf, holdfastConfig, nad } from '../../test/objects/pool-objects.js';
 import { PoolDirectory } from './directory.js';
 import { namespaceRefusal } from './resolution.js';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { compiledPool } from '../../test/lease-objects.js';
+import { compiledPool } from '../../test/objects/lease-objects.js';
 import { parseAddress } from '../address/address.js';
 import { type Pool, subnetOf } from '../pool/pool.js';
 import { SubnetIndex } from './indexes.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { claimOf } from '../../test/pool-objects.js';
-import { vmReference } from '../../test/workload-objects.js';
+import { claimOf } from '../../test/objects/pool-objects.js';
+import { vmReference } from '../../test/objects/workload-objects.js';
 import { type ResolutionTable, resolve, userOfClaim } from './resolution.js';
 
 /** A cluster without pools and NADs. */

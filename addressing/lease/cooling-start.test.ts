@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { leaseOf } from '../../test/lease-objects.js';
+import { leaseOf } from '../../test/objects/lease-objects.js';
 import { releaseTime, withCoolingStart } from './cooling-start.js';
 import { type LeaseRecord, mayExpire, readLease } from './lease.js';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { compiledPool, leaseOf, leaseOwner, requestFor } from '../../test/lease-objects.js';
+import { compiledPool, leaseOf, leaseOwner, requestFor } from '../../test/objects/lease-objects.js';
 import { LeaseBook } from '../../ipam/leases/lease-book.js';
 import { parseAddress } from '../address/address.js';
 import { findCandidates } from '../allocator/allocator.js';

@@ -3,7 +3,7 @@ import type { AddressLease } from '../../api/address-lease.js';
 import { PROBE_LIMITS } from '../../api/limits.js';
 import { LEASE_MAC, PROBE_ANNOTATION } from '../../api/names.js';
 import { type ProbeState, formatProbe } from '../../api/probe.js';
-import { LeaseServer } from '../../test/lease-server.js';
+import { LeaseServer } from '../../test/object-tracker/lease-server.js';
 import { mergePatch } from '../../test/merge-patch.js';
 import { parseAddress } from '../address/address.js';
 import { QuarantineIndex, quarantineLease } from './lease-quarantine.js';

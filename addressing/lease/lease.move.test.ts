@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { LeaseOwner } from '../../api/address-lease.js';
-import { leaseOf } from '../../test/lease-objects.js';
+import { leaseOf } from '../../test/objects/lease-objects.js';
 import { mergePatch } from '../../test/merge-patch.js';
 import { type LeaseRequest, createLease, updateLeaseUsage, readLease } from './lease.js';
 import { parseAddress } from '../address/address.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { formatAddress } from '../address/address.js';
-import { type PoolGiven, adminPool } from '../../test/pool-objects.js';
+import { type PoolGiven, adminPool } from '../../test/objects/pool-objects.js';
 import { addressesOf, compilePool } from './pool.js';
 import { firstSharedAddress, overlappingSubnets } from './address-space-rights.js';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type PoolGiven, adminPool } from '../../test/pool-objects.js';
+import { type PoolGiven, adminPool } from '../../test/objects/pool-objects.js';
 import { type SpacePool, addressSpaceRefusal, usersWithoutConsent } from './address-space-rights.js';
 import { type Pool, compilePool } from './pool.js';
 

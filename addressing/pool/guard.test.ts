@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { adminPool } from '../../test/pool-objects.js';
+import { adminPool } from '../../test/objects/pool-objects.js';
 import { parseAddress } from '../address/address.js';
 import { type Pool, compilePool } from './pool.js';
 

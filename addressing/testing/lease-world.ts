@@ -25,7 +25,7 @@ import { StatusError } from '../../kube/errors.js';
 import { writeLease } from '../../cluster/lease-writes.js';
 import { LeaseInvariants } from './lease-invariants.js';
 import { LeaseReader } from './lease-reader.js';
-import { LeaseServer } from '../../test/lease-server.js';
+import { LeaseServer } from '../../test/object-tracker/lease-server.js';
 
 const SPACE = 'fabric';
 const ADDRESSES = ['10.0.0.1', '10.0.0.2', 'fd00::1'].map(parseAddress);

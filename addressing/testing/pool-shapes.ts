@@ -1,6 +1,6 @@
 import { type Pool, addressesOf } from '../pool/pool.js';
 import { type Address, type Family, parseAddress } from '../address/address.js';
-import { compiledPool } from '../../test/lease-objects.js';
+import { compiledPool } from '../../test/objects/lease-objects.js';
 
 /** Small pools that overlap, and the specs that an administrator may change them to. */
 const SHAPES = [

@@ -8,7 +8,7 @@ import { StatusError } from '../../kube/errors.js';
 import { ADDRESS_BLOCKS, ADDRESS_LEASES } from '../../kube/resources.js';
 import { type Kind, ObjectTracker } from '../../kube/testing/object-tracker.js';
 import { skewed } from '../../test/seeded-random.js';
-import { type ObjectWrite, writeObject } from '../../test/tracker-writes.js';
+import { type ObjectWrite, writeObject } from '../../test/object-tracker/tracker-writes.js';
 import type { VirtualTime } from './virtual-time.js';
 
 /** Latencies of requests and watches. */

@@ -11,7 +11,7 @@ import { type LeaseRecord, createLease, expireLease, releaseLease } from '../../
 import { RangeSet } from '../../addressing/address/ranges.js';
 import { LeaseBook } from '../../ipam/leases/lease-book.js';
 import type { ObjectChange } from '../../kube/informers/informer.js';
-import { adminPool } from '../../test/pool-objects.js';
+import { adminPool } from '../../test/objects/pool-objects.js';
 import type { SimulatedEvent } from './api.js';
 import type { Simulation } from './simulation.js';
 import type { VirtualTime } from './virtual-time.js';

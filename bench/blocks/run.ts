@@ -2,7 +2,7 @@ import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import { leaseTimesOf } from '../../addressing/lease/lease-times.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import { formatAddress } from '../../addressing/address/address.js';
-import { compiledPool } from '../../test/lease-objects.js';
+import { compiledPool } from '../../test/objects/lease-objects.js';
 import { seededRandom } from '../../test/seeded-random.js';
 import { type Latency, SimulatedApi } from './api.js';
 import { SimulatedIpam } from './ipam.js';

@@ -10,7 +10,7 @@ import { formatAddress, parseAddress } from '../../addressing/address/address.js
 import { leaseName } from '../../addressing/lease/lease-name.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import type { Random } from '../../kube/clock.js';
-import { compiledPool } from '../../test/lease-objects.js';
+import { compiledPool } from '../../test/objects/lease-objects.js';
 import { seededRandom, shuffle } from '../../test/seeded-random.js';
 import { uuid } from '../uuid.js';
 

@@ -15,8 +15,8 @@ import { PoolDirectory } from '../../addressing/directory/directory.js';
 import { Cache } from '../../kube/informers/cache.js';
 import { systemClock } from '../../kube/clock.js';
 import { runInSlices } from '../../kube/run-in-slices.js';
-import { adminPool, nad } from '../../test/pool-objects.js';
-import { claim, vmReference, vmi } from '../../test/workload-objects.js';
+import { adminPool, nad } from '../../test/objects/pool-objects.js';
+import { claim, vmReference, vmi } from '../../test/objects/workload-objects.js';
 import type { Figure } from '../report.js';
 
 const VMS = 100;

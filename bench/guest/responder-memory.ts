@@ -18,8 +18,8 @@ import { MAX_ENTRIES, type RunningGuest, buildTable } from '../../guest/responde
 import { resultOf } from '../../guest/testing/result-of.js';
 import { CONFIG_MAPS } from '../../kube/resources.js';
 import { ObjectTracker } from '../../kube/testing/object-tracker.js';
-import { compiledPool } from '../../test/lease-objects.js';
-import { claim, vmReference } from '../../test/workload-objects.js';
+import { compiledPool } from '../../test/objects/lease-objects.js';
+import { claim, vmReference } from '../../test/objects/workload-objects.js';
 import { addSilentHost, buildPrograms, onSegments, pidOf } from './segment.js';
 import { MemoryCgroup } from '../scale/memory-cgroup.js';
 import type { Figure } from '../report.js';

@@ -5,7 +5,7 @@ import { findCandidates } from '../../addressing/allocator/allocator.js';
 import { type LeaseRecord, type LeaseRequest, createLease, readLease } from '../../addressing/lease/lease.js';
 import { type Pool, addressesOf } from '../../addressing/pool/pool.js';
 import { LeaseBook } from '../../ipam/leases/lease-book.js';
-import { compiledPool } from '../../test/lease-objects.js';
+import { compiledPool } from '../../test/objects/lease-objects.js';
 import { heapBytes } from '../../test/heap.js';
 import { seededRandom, shuffle } from '../../test/seeded-random.js';
 import type { Figure } from '../report.js';

@@ -29,8 +29,8 @@ import {
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../kube/resources.js';
 import type { ObjectTracker } from '../../kube/testing/object-tracker.js';
-import { nadDefinition } from '../../test/pool-objects.js';
-import { vmReference, vmiReference } from '../../test/workload-objects.js';
+import { nadDefinition } from '../../test/objects/pool-objects.js';
+import { vmReference, vmiReference } from '../../test/objects/workload-objects.js';
 
 const VMS_OF_NAMESPACE = 500;
 const NAD = { namespace: 'default', name: 'blue' };

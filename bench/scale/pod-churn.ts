@@ -12,7 +12,7 @@ import type { Pod } from '../../api/pod.js';
 import { ADDRESS_LEASES, NODES, PODS } from '../../kube/resources.js';
 import type { ObjectTracker } from '../../kube/testing/object-tracker.js';
 import { ordinaryPod } from './cluster.js';
-import { type ObjectWrite, writeObject } from '../../test/tracker-writes.js';
+import { type ObjectWrite, writeObject } from '../../test/object-tracker/tracker-writes.js';
 
 /** Each node runs so many pods, of which the oldest ends when one starts. */
 const PODS_OF_NODE = 20;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ADDRESS_POOLS, IPAM_CLAIMS, PODS, VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
-import { adminPool, claimOf } from '../../test/pool-objects.js';
+import { adminPool, claimOf } from '../../test/objects/pool-objects.js';
 import type { MemoryCluster } from '../testing/memory-cluster.js';
 import {
   BLUE_REQUESTED,

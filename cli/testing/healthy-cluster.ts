@@ -1,4 +1,4 @@
-import { makeServingCertificate } from '../../test/certificate.js';
+import { makeServingCertificate } from '../../test/https/certificate.js';
 import { POLICY_NAMES } from '../doctor/check-admission.js';
 import { CLAIM_CRD, CRD_FIELDS } from '../doctor/crd-fields.js';
 import type { ObservedCluster } from '../doctor/observe.js';

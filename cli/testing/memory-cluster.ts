@@ -4,7 +4,7 @@ import { StatusError } from '../../kube/errors.js';
 import type { Resource } from '../../kube/resource.js';
 import { MemoryTransport, type RequestTarget, targetOf } from '../../kube/testing/memory-transport.js';
 import type { ApiRequest } from '../../kube/transport/transport.js';
-import { refOf } from '../../test/object-world.js';
+import { refOf } from '../../test/object-tracker/object-world.js';
 
 export interface ClusterWrite {
   readonly verb: 'create' | 'patch' | 'delete';

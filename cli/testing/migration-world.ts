@@ -11,7 +11,7 @@ import {
 } from '../../kube/resources.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { mergePatch } from '../../test/merge-patch.js';
-import { day } from '../../test/pool-objects.js';
+import { day } from '../../test/objects/pool-objects.js';
 import {
   IP_POOLS,
   IP_RESERVATIONS,

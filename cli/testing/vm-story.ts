@@ -6,9 +6,9 @@ import type { NetworkAttachmentDefinition } from '../../api/networks/network-att
 import type { Pod } from '../../api/pod.js';
 import type { Event } from '../../kube/events.js';
 import { apiError } from '../../test/api-errors.js';
-import { leaseOf } from '../../test/lease-objects.js';
-import { adminPool, holdfastConfig } from '../../test/pool-objects.js';
-import { NAMESPACE, claim, launcher, nad, vm, vmi } from '../../test/workload-objects.js';
+import { leaseOf } from '../../test/objects/lease-objects.js';
+import { adminPool, holdfastConfig } from '../../test/objects/pool-objects.js';
+import { NAMESPACE, claim, launcher, nad, vm, vmi } from '../../test/objects/workload-objects.js';
 import { type Read, isUnread } from '../reader.js';
 import type { ObservedVmTrace, TracedVm, TracedVmi } from '../trace/observed.js';
 import { actionableFindings, toldByTools } from './story-cluster.js';

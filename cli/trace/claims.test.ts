@@ -1,5 +1,5 @@
-import { leaseOf, networkDataLock } from '../../test/lease-objects.js';
-import { claim } from '../../test/workload-objects.js';
+import { leaseOf, networkDataLock } from '../../test/objects/lease-objects.js';
+import { claim } from '../../test/objects/workload-objects.js';
 import {
   STARTING,
   STOPPED,

@@ -1,4 +1,4 @@
-import { claim, nad, vmReference } from '../../test/workload-objects.js';
+import { claim, nad, vmReference } from '../../test/objects/workload-objects.js';
 import type { TracedVm } from './observed.js';
 import { STOPPED, blueNad, describeStories, eventOn, tracedVm, tracedVmi } from '../testing/vm-story.js';
 

@@ -14,8 +14,8 @@ import {
   VIRTUAL_MACHINES,
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../kube/resources.js';
-import { leaseOf, networkDataLock } from '../../test/lease-objects.js';
-import { NAMESPACE, claim, vmReference } from '../../test/workload-objects.js';
+import { leaseOf, networkDataLock } from '../../test/objects/lease-objects.js';
+import { NAMESPACE, claim, vmReference } from '../../test/objects/workload-objects.js';
 import { CommandError } from '../exit-code.js';
 import { textOf } from '../terminal.js';
 import { MemoryCluster } from '../testing/memory-cluster.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { claim } from '../../test/workload-objects.js';
+import { claim } from '../../test/objects/workload-objects.js';
 import {
   claimWithCondition,
   describeStories,

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import type { UiPage } from '../../bed/story/kubectl/ui-browser.js';
-import { adminPool } from '../../test/pool-objects.js';
-import { NAMESPACE, claim, vm } from '../../test/workload-objects.js';
+import { adminPool } from '../../test/objects/pool-objects.js';
+import { NAMESPACE, claim, vm } from '../../test/objects/workload-objects.js';
 import { useBrowser } from './testing/use-browser.js';
 import { ADDRESS_POOLS, IPAM_CLAIMS, VIRTUAL_MACHINES } from '../../kube/resources.js';
 import { WatchedCluster } from './testing/watched-cluster.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { readLease } from '../../addressing/lease/lease.js';
-import { compiledPool, leaseOf } from '../../test/lease-objects.js';
+import { compiledPool, leaseOf } from '../../test/objects/lease-objects.js';
 import { addressMapOf } from '../usage/address-map.js';
 import { subnetsOf, windowOf } from './map-window.js';
 import { leaseRow } from './rows.js';

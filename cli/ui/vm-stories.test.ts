@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Client } from '../../kube/client.js';
 import { ManualClock } from '../../test/manual-clock.js';
-import { NAMESPACE, vm } from '../../test/workload-objects.js';
+import { NAMESPACE, vm } from '../../test/objects/workload-objects.js';
 import { VIRTUAL_MACHINES } from '../../kube/resources.js';
 import { WatchedCluster } from './testing/watched-cluster.js';
 import { VmStories } from './vm-stories.js';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { blockRecord } from '../../test/block-objects.js';
-import { compiledPool, leaseOf, type LeaseOptions } from '../../test/lease-objects.js';
-import type { PoolGiven } from '../../test/pool-objects.js';
+import { blockRecord } from '../../test/objects/block-objects.js';
+import { compiledPool, leaseOf, type LeaseOptions } from '../../test/objects/lease-objects.js';
+import type { PoolGiven } from '../../test/objects/pool-objects.js';
 import type { AddressLease } from '../../api/address-lease.js';
 import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import { formatCidr } from '../../addressing/address/cidr.js';

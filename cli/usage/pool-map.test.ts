@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { compiledPool, leaseOf } from '../../test/lease-objects.js';
-import { blockRecord } from '../../test/block-objects.js';
+import { compiledPool, leaseOf } from '../../test/objects/lease-objects.js';
+import { blockRecord } from '../../test/objects/block-objects.js';
 import { rangeOf } from '../../addressing/address/cidr.js';
 import { readLease } from '../../addressing/lease/lease.js';
 import { addressMapOf, formatRange } from './address-map.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { blockRecord } from '../../test/block-objects.js';
-import { leaseOf, type LeaseOptions } from '../../test/lease-objects.js';
-import { type PoolGiven, adminPool, claimOf } from '../../test/pool-objects.js';
+import { blockRecord } from '../../test/objects/block-objects.js';
+import { leaseOf, type LeaseOptions } from '../../test/objects/lease-objects.js';
+import { type PoolGiven, adminPool, claimOf } from '../../test/objects/pool-objects.js';
 import { readLease } from '../../addressing/lease/lease.js';
 import { CommandError } from '../exit-code.js';
 import { textOf } from '../terminal.js';

@@ -1,9 +1,9 @@
 import { formatCount } from '../../addressing/address-states.js';
 import { expect } from 'chai';
 import type { AddressPool } from '../../api/address-pool.js';
-import { blockRecord } from '../../test/block-objects.js';
-import { leaseOf } from '../../test/lease-objects.js';
-import { adminPool } from '../../test/pool-objects.js';
+import { blockRecord } from '../../test/objects/block-objects.js';
+import { leaseOf } from '../../test/objects/lease-objects.js';
+import { adminPool } from '../../test/objects/pool-objects.js';
 import { readLease } from '../../addressing/lease/lease.js';
 import { textOf } from '../terminal.js';
 import { type PoolUse, listPools } from './pools.js';

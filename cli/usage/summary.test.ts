@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { compiledPool, leaseOf } from '../../test/lease-objects.js';
-import { adminPool, claimOf } from '../../test/pool-objects.js';
-import { blockRecord } from '../../test/block-objects.js';
+import { compiledPool, leaseOf } from '../../test/objects/lease-objects.js';
+import { adminPool, claimOf } from '../../test/objects/pool-objects.js';
+import { blockRecord } from '../../test/objects/block-objects.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { readLease } from '../../addressing/lease/lease.js';
 import { addressMapOf, formatRange } from './address-map.js';

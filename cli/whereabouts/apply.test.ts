@@ -11,7 +11,7 @@ import {
   reservation,
 } from '../testing/migration-world.js';
 import { StatusError } from '../../kube/errors.js';
-import { adminPool } from '../../test/pool-objects.js';
+import { adminPool } from '../../test/objects/pool-objects.js';
 import { unreserve } from '../reserve.js';
 import { IP_RESERVATIONS } from './plan-types.js';
 import { type MigrateOptions, migrateWhereabouts } from './migrate.js';

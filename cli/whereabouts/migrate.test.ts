@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { ADDRESS_LEASES, ADDRESS_POOLS, PODS } from '../../kube/resources.js';
-import { adminPool } from '../../test/pool-objects.js';
-import { leaseOf } from '../../test/lease-objects.js';
+import { adminPool } from '../../test/objects/pool-objects.js';
+import { leaseOf } from '../../test/objects/lease-objects.js';
 import { StatusError, TransportError } from '../../kube/errors.js';
 import { ProcessKilled } from '../testing/memory-cluster.js';
 import {

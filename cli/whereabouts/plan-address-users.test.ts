@@ -3,7 +3,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { CLAIM_NAD } from '../../api/names.js';
 import { BLUE, POOL, itPlansMigrations } from '../testing/migration-plan-cases.js';
 import { ipPool, livePod, whereaboutsNad, observedOf, reservation } from '../testing/migration-world.js';
-import { STATIC_UID, mirrorPod } from '../../test/mirror-pod.js';
+import { STATIC_UID, mirrorPod } from '../../test/objects/mirror-pod.js';
 import { planMigration } from './plan.js';
 
 function claim(key: string, { nad, owner }: { nad?: string; owner?: string } = {}): IPAMClaim {

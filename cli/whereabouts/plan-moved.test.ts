@@ -1,7 +1,7 @@
-import { leaseOf } from '../../test/lease-objects.js';
+import { leaseOf } from '../../test/objects/lease-objects.js';
 import { itPlansMigrations } from '../testing/migration-plan-cases.js';
 import { ipPool, livePod, whereaboutsNad } from '../testing/migration-world.js';
-import { adminPool } from '../../test/pool-objects.js';
+import { adminPool } from '../../test/objects/pool-objects.js';
 
 describe('the migration plan', () => {
   describe('continues after a NAD has changed', () => {

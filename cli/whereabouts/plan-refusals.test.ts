@@ -1,6 +1,6 @@
 import { BLUE, POOL, itPlansMigrations } from '../testing/migration-plan-cases.js';
-import { leaseOf } from '../../test/lease-objects.js';
-import { adminPool } from '../../test/pool-objects.js';
+import { leaseOf } from '../../test/objects/lease-objects.js';
+import { adminPool } from '../../test/objects/pool-objects.js';
 import { ipPool, livePod, whereaboutsNad, reservation } from '../testing/migration-world.js';
 import type { MigrationObservation } from './plan-types.js';
 

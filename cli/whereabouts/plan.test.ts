@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { adminPool } from '../../test/pool-objects.js';
+import { adminPool } from '../../test/objects/pool-objects.js';
 import { ipPool, livePod, whereaboutsNad, observedOf, reservation } from '../testing/migration-world.js';
 import { BLUE, POOL, RANGE, itPlansMigrations } from '../testing/migration-plan-cases.js';
 import { planMigration } from './plan.js';

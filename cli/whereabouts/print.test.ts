@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ADDRESS_LEASES, NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
-import { leaseOf } from '../../test/lease-objects.js';
+import { leaseOf } from '../../test/objects/lease-objects.js';
 import { MigrationCluster, ipPool, livePod, whereaboutsNad, observedOf } from '../testing/migration-world.js';
 import { type MigrateOptions, migrateWhereabouts } from './migrate.js';
 

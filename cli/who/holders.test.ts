@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, PODS } from '../../kube/resources.js';
-import { leaseOf, networkDataLock } from '../../test/lease-objects.js';
-import { adminPool } from '../../test/pool-objects.js';
-import { NAMESPACE } from '../../test/workload-objects.js';
+import { leaseOf, networkDataLock } from '../../test/objects/lease-objects.js';
+import { adminPool } from '../../test/objects/pool-objects.js';
+import { NAMESPACE } from '../../test/objects/workload-objects.js';
 import { leaseLabels } from '../../addressing/lease/lease-record.js';
 import { parseAddress } from '../../addressing/address/address.js';
 import { readLease } from '../../addressing/lease/lease.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Client } from '../../kube/client.js';
-import { TransportHarness } from '../../test/transport-harness.js';
-import { type Reply, type SeenRequest, status } from '../../test/fault-server.js';
+import { TransportHarness } from '../../test/https/transport-harness.js';
+import { type Reply, type SeenRequest, status } from '../../test/https/fault-server.js';
 import { findPastHolder } from './history.js';
 import { findPodLogs } from './pod-logs.js';
 

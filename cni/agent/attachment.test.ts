@@ -8,7 +8,7 @@ import { TestInformer } from '../../kube/testing/test-informer.js';
 import { NETWORK_CONFIG, pluginRequest } from '../testing/cni-requests.js';
 import { apiError } from '../../test/api-errors.js';
 import { ManualClock } from '../../test/manual-clock.js';
-import { adminPool, nadDefinition } from '../../test/pool-objects.js';
+import { adminPool, nadDefinition } from '../../test/objects/pool-objects.js';
 import { asReadError, CniError } from './cni-error.js';
 import { AttachmentResolver } from './attachment.js';
 import { PoolLookup } from './pool-lookup.js';

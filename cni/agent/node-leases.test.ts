@@ -4,7 +4,7 @@ import type { ObjectChange } from '../../kube/informers/informer.js';
 import type { InformerRegistry, WatchSpec } from '../../kube/informers/informers.js';
 import type { ListVersions } from '../../kube/informers/reflector.js';
 import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
-import { leaseOf } from '../../test/lease-objects.js';
+import { leaseOf } from '../../test/objects/lease-objects.js';
 import { NodeLeases, RELIST_MS } from './node-leases.js';
 
 const PLACE = { containerId: 'c1', interfaceName: 'net1' };

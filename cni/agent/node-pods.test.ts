@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { AgentWorld } from './testing/agent-world.js';
-import { STATIC_UID, mirrorPod } from '../../test/mirror-pod.js';
+import { STATIC_UID, mirrorPod } from '../../test/objects/mirror-pod.js';
 import { type NodePod, type PodRef, runtimeUidOf, transformNodePod } from './node-pods.js';
 
 const REF = { namespace: 'vms', name: 'p1', uid: 'p1-uid' };

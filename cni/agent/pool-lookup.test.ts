@@ -6,7 +6,7 @@ import type { ObjectRef, Resource } from '../../kube/resource.js';
 import { TestInformer } from '../../kube/testing/test-informer.js';
 import { apiError } from '../../test/api-errors.js';
 import { ManualClock } from '../../test/manual-clock.js';
-import { type PoolGiven, adminPool, holdfastConfig, nadDefinition } from '../../test/pool-objects.js';
+import { type PoolGiven, adminPool, holdfastConfig, nadDefinition } from '../../test/objects/pool-objects.js';
 import { PoolLookup } from './pool-lookup.js';
 
 const MAX_STALENESS_MS = 30_000;

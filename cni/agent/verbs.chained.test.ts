@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { claimOf } from '../../test/pool-objects.js';
+import { claimOf } from '../../test/objects/pool-objects.js';
 import { CniCode, CniError } from './cni-error.js';
 import { VerbsWorld } from './testing/verbs-world.js';
 

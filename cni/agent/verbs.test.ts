@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { AddressPool } from '../../api/address-pool.js';
-import { VMI_OWNER } from '../../test/launcher-pods.js';
-import { adminPool, claimOf } from '../../test/pool-objects.js';
+import { VMI_OWNER } from '../../test/objects/launcher-pods.js';
+import { adminPool, claimOf } from '../../test/objects/pool-objects.js';
 import { parseAddress } from '../../addressing/address/address.js';
 import { CniCode, CniError } from './cni-error.js';
 import type { PortRules } from './guard/port-guard.js';

@@ -3,7 +3,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { apiError } from '../../test/api-errors.js';
 import { ClaimsWorld } from './testing/model/world.js';
 import { WorldApi } from './testing/model/world-api.js';
-import { claim, vmReference } from '../../test/workload-objects.js';
+import { claim, vmReference } from '../../test/objects/workload-objects.js';
 import { Client } from '../../kube/client.js';
 import { TransportError, classifyError } from '../../kube/errors.js';
 import type { Action } from './plan/action.js';

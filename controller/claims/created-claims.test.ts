@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { Client } from '../../kube/client.js';
 import { TransportError } from '../../kube/errors.js';
-import { claim, vm, vmReference } from '../../test/workload-objects.js';
+import { claim, vm, vmReference } from '../../test/objects/workload-objects.js';
 import { CreatedClaims } from './created-claims.js';
 import { createSync } from './sync.js';
 import { ClaimsWorld } from './testing/model/world.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { VirtualMachineInstance, VmInterface } from '../../api/kubevirt.js';
 import { transformKubeVirt } from '../../cluster/transforms.js';
-import { claim, nad, vm, vmi } from '../../test/workload-objects.js';
+import { claim, nad, vm, vmi } from '../../test/objects/workload-objects.js';
 import { DHCPAfterMigration } from './dhcp-after-migration.js';
 import { type WorkloadScenario, observationOf } from './testing/workload-observation.js';
 

@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { Pod } from '../../api/pod.js';
-import { claim, launcher, vm, vmReference, vmi } from '../../test/workload-objects.js';
+import { claim, launcher, vm, vmReference, vmi } from '../../test/objects/workload-objects.js';
 import type { Action } from './plan/action.js';
 import { UnreportedChanges, lifeEventsOf } from './life-events.js';
 import { plan } from './plan/plan.js';

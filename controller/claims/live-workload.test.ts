@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Pod } from '../../api/pod.js';
 import type { Client, ListOptions } from '../../kube/client.js';
-import { launcher, vm } from '../../test/workload-objects.js';
+import { launcher, vm } from '../../test/objects/workload-objects.js';
 import { LauncherList, readLiveWorkload } from './live-workload.js';
 
 describe('a workload that is read live', () => {

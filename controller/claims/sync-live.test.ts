@@ -5,7 +5,7 @@ import { StatusError } from '../../kube/errors.js';
 import type { SyncResult } from '../../kube/controller-loop.js';
 import { ClaimsWorld } from './testing/model/world.js';
 import { WorldApi } from './testing/model/world-api.js';
-import { claim, claimOfIpamExtensions, launcher, vm, vmReference, vmi } from '../../test/workload-objects.js';
+import { claim, claimOfIpamExtensions, launcher, vm, vmReference, vmi } from '../../test/objects/workload-objects.js';
 import { type WorkloadScenario, cachesOf } from './testing/workload-observation.js';
 import { createSync } from './sync.js';
 import { syncDependencies } from './testing/sync-dependencies.js';

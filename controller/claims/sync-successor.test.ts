@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Client } from '../../kube/client.js';
 import { StatusError } from '../../kube/errors.js';
-import { claim, vm } from '../../test/workload-objects.js';
+import { claim, vm } from '../../test/objects/workload-objects.js';
 import { CreatedClaims } from './created-claims.js';
 import { createSync } from './sync.js';
 import { ClaimsWorld } from './testing/model/world.js';

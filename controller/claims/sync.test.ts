@@ -6,7 +6,7 @@ import type { ApiRequest } from '../../kube/transport/transport.js';
 import { apiError } from '../../test/api-errors.js';
 import { ClaimsWorld } from './testing/model/world.js';
 import { WorldApi } from './testing/model/world-api.js';
-import { claim, launcher, vm, vmReference, vmi } from '../../test/workload-objects.js';
+import { claim, launcher, vm, vmReference, vmi } from '../../test/objects/workload-objects.js';
 import { type WorkloadScenario, cachesOf } from './testing/workload-observation.js';
 import { createSync } from './sync.js';
 import { BlockedWorkloads, QuotaWaits, WriteFailures } from './waiting-workloads.js';
@@ -14,7 +14,7 @@ import { CreatedClaims } from './created-claims.js';
 import { syncDependencies } from './testing/sync-dependencies.js';
 import { UnreportedChanges } from './life-events.js';
 import type { KubeVirtController } from '../../cluster/kubevirt-controller.js';
-import { KNOWN_KUBEVIRT } from '../../test/launcher-pods.js';
+import { KNOWN_KUBEVIRT } from '../../test/objects/launcher-pods.js';
 
 const KEY = 'vms/vm1';
 const LIVE_READS = ['GET vms vm1', 'GET vmis vm1', 'GET launchers'];

@@ -1,7 +1,15 @@
 import { expect } from 'chai';
 import type { KubeObject } from '../../api/meta.js';
 import type { ObjectChange } from '../../kube/informers/informer.js';
-import { claim, claimOfIpamExtensions, launcher, nad, vm, vmReference, vmi } from '../../test/workload-objects.js';
+import {
+  claim,
+  claimOfIpamExtensions,
+  launcher,
+  nad,
+  vm,
+  vmReference,
+  vmi,
+} from '../../test/objects/workload-objects.js';
 import { transformNad } from '../../cluster/transforms.js';
 import { cachesOf } from './testing/workload-observation.js';
 import { allKeys, keysOfClaim, keysOfLauncher, keysOfNad, keysOfNamespace } from './workload-keys.js';

@@ -18,7 +18,7 @@ import {
 } from '../../kube/resources.js';
 import { EVENTS } from '../../kube/events.js';
 import { bareAddress } from '../../test/bare-address.js';
-import { fencedBlocks } from '../../test/documents.js';
+import { fencedBlocks } from '../../test/repository/documents.js';
 import { environment } from '../../bed/story/hooks.js';
 import { backUp, Velero } from '../../bed/story/backup-tools.js';
 import { AddressStory } from '../../bed/story/addresses.js';

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeAuthority, makeClientCertificate } from '../../test/certificate.js';
+import { makeAuthority, makeClientCertificate } from '../../test/https/certificate.js';
 
 /**
  * Makes the API server call webhooks with a client certificate, as docs/how-to/install.md shows it.

@@ -24,7 +24,7 @@ import { applyAll } from '../../controller/claims/apply.js';
 import { createController } from '../../controller/main.js';
 import { CONTROLLER_SETTINGS, type ControllerConfig } from '../../process/config/config.js';
 import { type Component, type ProcessContext, closeContext, createContext } from '../../process/context.js';
-import { NAMESPACE, claim, launcher, nad, vm, vmReference, vmi } from '../../test/workload-objects.js';
+import { NAMESPACE, claim, launcher, nad, vm, vmReference, vmi } from '../../test/objects/workload-objects.js';
 import type { Resource } from '../../kube/resource.js';
 import { Transport } from '../../kube/transport/transport.js';
 import { type ControlPlane, startControlPlane } from '../../bed/control-plane/control-plane.js';

@@ -14,7 +14,7 @@ import {
   VIRTUAL_MACHINES,
 } from '../../kube/resources.js';
 import { bareAddress } from '../../test/bare-address.js';
-import { NAMESPACE, launcher, nad, vmi, vmiSpec } from '../../test/workload-objects.js';
+import { NAMESPACE, launcher, nad, vmi, vmiSpec } from '../../test/objects/workload-objects.js';
 import { nodeOfImage } from '../../test/image/node.js';
 import { type ControlPlane, startControlPlane } from '../../bed/control-plane/control-plane.js';
 import { createCrds, kubeVirtKind } from '../../bed/control-plane/crds.js';

@@ -18,7 +18,7 @@ import { IPAM_SETTINGS, type IpamConfig } from '../../process/config/config.js';
 import { type Component, type ProcessContext, closeContext, createContext } from '../../process/context.js';
 import { ADDRESS_POOL_WATCH, NAD_WATCH } from '../../cluster/watch-specs.js';
 import { faultOf, requestErrorOf } from '../../test/request-error.js';
-import { holdfastConfig } from '../../test/pool-objects.js';
+import { holdfastConfig } from '../../test/objects/pool-objects.js';
 import { poolLeaseOf } from '../../ipam/validation/testing/validation-view.js';
 import { type ControlPlane, startControlPlane } from '../../bed/control-plane/control-plane.js';
 import { createCrds } from '../../bed/control-plane/crds.js';

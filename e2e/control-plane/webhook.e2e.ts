@@ -36,7 +36,7 @@ import {
   makeVm,
   makeVmi,
   networksValue,
-} from '../../test/kubevirt-objects.js';
+} from '../../test/objects/kubevirt-objects.js';
 import { requestErrorOf } from '../../test/request-error.js';
 import { createWebhook } from '../../webhook/main.js';
 import { type ControlPlane, startControlPlane } from '../../bed/control-plane/control-plane.js';

@@ -10,7 +10,7 @@ import { Processes } from '../../bed/processes/processes.js';
 import { until } from '../../bed/processes/wait.js';
 import { ensureGuestPrograms } from '../../bed/real-nodes/images/guest-programs.js';
 import { helperConfig } from '../../guest/responder-tables/protocol.js';
-import { compiledPool } from '../../test/lease-objects.js';
+import { compiledPool } from '../../test/objects/lease-objects.js';
 
 const SEGMENT = 'br-netboot';
 const MAC = '02:00:00:00:76:10';

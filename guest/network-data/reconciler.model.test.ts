@@ -22,7 +22,7 @@ import { type Fault, MemoryTransport } from '../../kube/testing/memory-transport
 import type { ApiRequest } from '../../kube/transport/transport.js';
 import type { Sync, SyncResult } from '../../kube/controller-loop.js';
 import { apiError } from '../../test/api-errors.js';
-import { NAMESPACE } from '../../test/workload-objects.js';
+import { NAMESPACE } from '../../test/objects/workload-objects.js';
 import { MAC, ReconcilerWorld, runSync } from '../testing/reconciler-world.js';
 
 const LOST = apiError(500, 'InternalError', 'etcd is away', 'net');

@@ -3,8 +3,8 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { KubeObject } from '../../api/meta.js';
 import { IPS_ALLOCATED } from '../../api/names.js';
 import { responderSetName } from '../../api/responders.js';
-import { compiledPool } from '../../test/lease-objects.js';
-import { nad } from '../../test/pool-objects.js';
+import { compiledPool } from '../../test/objects/lease-objects.js';
+import { nad } from '../../test/objects/pool-objects.js';
 import { type ResponderSettings, responderBudget, responderNames, responderSet, serverClaim } from './objects.js';
 import { type ObservedResponders, planResponders } from './plan.js';
 

@@ -10,7 +10,7 @@ import { IPAM_CLAIMS, PODS, POD_DISRUPTION_BUDGETS, STATEFUL_SETS } from '../../
 import type { GuestConfig } from '../../process/config/guest-config.js';
 import { apiError } from '../../test/api-errors.js';
 import { MemoryTransport } from '../../kube/testing/memory-transport.js';
-import { adminPool, cacheOf, nad } from '../../test/pool-objects.js';
+import { adminPool, cacheOf, nad } from '../../test/objects/pool-objects.js';
 import type { GuestViews } from '../views.js';
 import { ResponderReconciler } from './reconciler.js';
 

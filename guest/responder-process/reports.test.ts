@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { parseAddress } from '../../addressing/address/address.js';
-import { compiledPool } from '../../test/lease-objects.js';
+import { compiledPool } from '../../test/objects/lease-objects.js';
 import { ManualClock } from '../../test/manual-clock.js';
-import { claim, vmReference } from '../../test/workload-objects.js';
+import { claim, vmReference } from '../../test/objects/workload-objects.js';
 import { Reports } from './reports.js';
 import { receivedTableOf } from '../testing/received-table-of.js';
 import { resultOf } from '../testing/result-of.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { parseAddress } from '../../addressing/address/address.js';
-import { compiledPool } from '../../test/lease-objects.js';
+import { compiledPool } from '../../test/objects/lease-objects.js';
 import { ROOT } from '../../test/source-files.js';
 import {
   type HelperCommand,

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { parseAddress } from '../../addressing/address/address.js';
-import { compiledPool } from '../../test/lease-objects.js';
-import { day } from '../../test/pool-objects.js';
-import { claim, vmReference } from '../../test/workload-objects.js';
+import { compiledPool } from '../../test/objects/lease-objects.js';
+import { day } from '../../test/objects/pool-objects.js';
+import { claim, vmReference } from '../../test/objects/workload-objects.js';
 import { resultOf } from '../testing/result-of.js';
 import { publishedTableOf } from '../testing/received-table-of.js';
 import { type PublishedTable, encodeTable, statementOf, tableData } from './published-table.js';

@@ -10,8 +10,8 @@ import { type LeaseRecord, createLease, readLease } from '../../addressing/lease
 import { NETWORK_INDEXES } from '../../addressing/directory/affected.js';
 import { PoolDirectory } from '../../addressing/directory/directory.js';
 import { Cache } from '../../kube/informers/cache.js';
-import { adminPool, nad } from '../../test/pool-objects.js';
-import { claim, vmReference, vmi } from '../../test/workload-objects.js';
+import { adminPool, nad } from '../../test/objects/pool-objects.js';
+import { claim, vmReference, vmi } from '../../test/objects/workload-objects.js';
 import { resultOf } from '../testing/result-of.js';
 import { buildTable, poolGuests } from './table.js';
 

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { parseAddress } from '../../addressing/address/address.js';
-import { compiledPool } from '../../test/lease-objects.js';
-import { type PoolGiven, claimOf, day } from '../../test/pool-objects.js';
-import { vmReference } from '../../test/workload-objects.js';
+import { compiledPool } from '../../test/objects/lease-objects.js';
+import { type PoolGiven, claimOf, day } from '../../test/objects/pool-objects.js';
+import { vmReference } from '../../test/objects/workload-objects.js';
 import { resultOf } from '../testing/result-of.js';
 import { MAX_OPTION_SETS } from './protocol.js';
 import { MAX_ENTRIES, MAX_NAD_OPTION_SETS, type RunningGuest, buildTable } from './table.js';

@@ -5,8 +5,8 @@ import { CLAIM_INDEXES } from '../../cluster/watch-specs.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { PoolDirectory } from '../../addressing/directory/directory.js';
 import { Cache } from '../../kube/informers/cache.js';
-import { adminPool, nad } from '../../test/pool-objects.js';
-import { NAMESPACE, claim } from '../../test/workload-objects.js';
+import { adminPool, nad } from '../../test/objects/pool-objects.js';
+import { NAMESPACE, claim } from '../../test/objects/workload-objects.js';
 import { CachedGuestView } from '../cached-view.js';
 import type { GuestWorkload } from '../interfaces.js';
 

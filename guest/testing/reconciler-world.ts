@@ -16,7 +16,7 @@ import { type Fault, MemoryTransport, targetOf } from '../../kube/testing/memory
 import type { Admission } from '../../kube/testing/object-tracker.js';
 import { FORBIDDEN, refusal } from '../../kube/testing/refusals.js';
 import type { ApiRequest } from '../../kube/transport/transport.js';
-import { NAMESPACE } from '../../test/workload-objects.js';
+import { NAMESPACE } from '../../test/objects/workload-objects.js';
 import { GuestWorld, guestSpec } from './guest-world.js';
 import type { GuestMetrics } from '../metrics.js';
 import type { GuestViews } from '../views.js';

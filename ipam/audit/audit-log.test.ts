@@ -12,7 +12,7 @@ import { type Clock, systemClock } from '../../kube/clock.js';
 import type { ObjectChange } from '../../kube/informers/informer.js';
 import { silentLogger } from '../../kube/log.js';
 import { afterMicrotasks } from '../../test/after-microtasks.js';
-import { leaseOf } from '../../test/lease-objects.js';
+import { leaseOf } from '../../test/objects/lease-objects.js';
 import { AuditLog, recordOfState, recordOfTransition } from './audit-log.js';
 import { type AuditSink, FileSink } from './audit-sink.js';
 import { StdoutSink } from './create-audit-log.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { AddressBlock } from '../../api/address-block.js';
 import type { ObjectChange } from '../../kube/informers/informer.js';
-import { blockOf } from '../../test/block-objects.js';
+import { blockOf } from '../../test/objects/block-objects.js';
 import { type BlockRecord, readBlock } from '../../addressing/block/block.js';
 import { parseCidr, rangeOf } from '../../addressing/address/cidr.js';
 import { BlockBook } from './block-book.js';

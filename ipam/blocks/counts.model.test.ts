@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { AddressLease } from '../../api/address-lease.js';
-import { compiledPool } from '../../test/lease-objects.js';
+import { compiledPool } from '../../test/objects/lease-objects.js';
 import { type Address, parseAddress } from '../../addressing/address/address.js';
 import { type BlockRecord, lendBlock, readBlock } from '../../addressing/block/block.js';
 import { type Cidr, formatCidr, parseCidr, rangeOf, rangesOf } from '../../addressing/address/cidr.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { compiledPool } from '../../test/lease-objects.js';
+import { compiledPool } from '../../test/objects/lease-objects.js';
 import { parseAddress } from '../../addressing/address/address.js';
 import { formatCidr, parseCidr, rangesOf } from '../../addressing/address/cidr.js';
 import { SliceOccupancy } from './slice-occupancy.js';

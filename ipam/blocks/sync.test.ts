@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { BlockRelease } from '../../api/address-block.js';
 import { TransportError } from '../../kube/errors.js';
-import { blockOf } from '../../test/block-objects.js';
+import { blockOf } from '../../test/objects/block-objects.js';
 import { BlockSyncWorld } from './testing/block-sync-world.js';
-import { adminPool } from '../../test/pool-objects.js';
+import { adminPool } from '../../test/objects/pool-objects.js';
 
 const FIRST = '10.0.0.64/26';
 const DELAY = 180_000;

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { type IPAMClaim, isWorkloadClaim, claimMacOf, claimOwnerOf } from '../../api/ipam-claim.js';
 import { CLAIM_MAC, CLAIM_NAD, CLAIM_REQUEST_ORIGIN } from '../../api/names.js';
 import { workloadOfClaim } from '../../cluster/watch-specs.js';
-import { claim } from '../../test/workload-objects.js';
+import { claim } from '../../test/objects/workload-objects.js';
 import { transformServedClaim } from './claim-transform.js';
 
 const MAC = '02:00:00:00:00:01';

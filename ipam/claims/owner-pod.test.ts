@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { claim } from '../../test/workload-objects.js';
+import { claim } from '../../test/objects/workload-objects.js';
 import { ownerPodOf } from './owner-pod.js';
 import type { ClaimPod } from './running/claim-pods.js';
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { compiledPool, leaseOf } from '../../test/lease-objects.js';
+import { compiledPool, leaseOf } from '../../test/objects/lease-objects.js';
 import { type Address, formatAddress, parseAddress } from '../../addressing/address/address.js';
 import type { LentAddresses } from '../../addressing/allocator/address-space.js';
 import { addressesOf } from '../../addressing/pool/pool.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { compiledPool, leaseOf } from '../../test/lease-objects.js';
+import { compiledPool, leaseOf } from '../../test/objects/lease-objects.js';
 import type { Family } from '../../addressing/address/address.js';
 import { parseCidr, rangesOf } from '../../addressing/address/cidr.js';
 import { compilePool } from '../../addressing/pool/pool.js';

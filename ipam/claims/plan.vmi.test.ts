@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { SERVED_CLAIM, observationOf, describeStep } from './testing/claim-observation.js';
-import { vmReference } from '../../test/workload-objects.js';
+import { vmReference } from '../../test/objects/workload-objects.js';
 import { plan } from './plan.js';
 import { runningAddressesOf } from './running/running-addresses.js';
 import type { LauncherVmis } from './running/vmi-owners.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { type ClaimScenario, ALLOCATED_CONDITION, createClaim } from './testing/claim-observation.js';
-import { claim, vmReference } from '../../test/workload-objects.js';
+import { claim, vmReference } from '../../test/objects/workload-objects.js';
 import { claimEventSubjects } from '../../cluster/event-subjects.js';
 import { claimEventsOf } from './status.js';
 import type { DesiredClaimStatus } from './step.js';

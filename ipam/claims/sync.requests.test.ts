@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { LAUNCHER_CREATOR, NETWORKS_ANNOTATION } from '../../api/names.js';
-import { VMI_OWNER } from '../../test/launcher-pods.js';
+import { VMI_OWNER } from '../../test/objects/launcher-pods.js';
 import { ClaimSyncScenario } from './testing/model/claim-sync-scenario.js';
 
 const WAIT = '. Request another address, or wait until this one is free';

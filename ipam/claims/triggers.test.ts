@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { Cache } from '../../kube/informers/cache.js';
 import { lease } from './testing/claim-observation.js';
-import { claimOf, day } from '../../test/pool-objects.js';
+import { claimOf, day } from '../../test/objects/pool-objects.js';
 import { SERVED_CLAIM_INDEXES } from './claim-transform.js';
 import { allClaimKeys, claimKeyOf, keysOfLease, keysOfNetworks } from './triggers.js';
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import { runAtOnce } from '../../kube/run-in-slices.js';
-import { leaseOf } from '../../test/lease-objects.js';
+import { leaseOf } from '../../test/objects/lease-objects.js';
 import { type LeaseTimesLookup, MAX_RELEASED_LEASES, timesWithoutExcess } from './expiry-queue.js';
 
 const HOUR = { cooldownMs: 3_600_000, stickyMs: 7_200_000 };

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Pod } from '../../api/pod.js';
 import { LeakWorld } from './testing/leak-world.js';
-import { STATIC_UID, mirrorPod } from '../../test/mirror-pod.js';
+import { STATIC_UID, mirrorPod } from '../../test/objects/mirror-pod.js';
 import { LeakSearch } from './leak-search.js';
 
 const clockOf = (world: LeakWorld) => ({ now: () => world.now, wall: () => world.now });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { leaseOf } from '../../test/lease-objects.js';
+import { leaseOf } from '../../test/objects/lease-objects.js';
 import { readLease } from '../../addressing/lease/lease.js';
 import { CoolingQueue } from './cooling-queues.js';
 

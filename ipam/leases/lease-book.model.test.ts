@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { AddressLease, LeaseState } from '../../api/address-lease.js';
-import { compiledPool, requestFor } from '../../test/lease-objects.js';
-import { LeaseStore } from '../../test/lease-store.js';
+import { compiledPool, requestFor } from '../../test/objects/lease-objects.js';
+import { LeaseStore } from '../../test/object-tracker/lease-store.js';
 import { parseAddress } from '../../addressing/address/address.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
 import { quarantineLease } from '../../addressing/lease/lease-quarantine.js';

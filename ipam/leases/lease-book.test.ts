@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { AddressLease } from '../../api/address-lease.js';
-import { compiledPool as pool, leaseOf as lease } from '../../test/lease-objects.js';
+import { compiledPool as pool, leaseOf as lease } from '../../test/objects/lease-objects.js';
 import { type Family, formatAddress, parseAddress } from '../../addressing/address/address.js';
 import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import { LeaseBook } from './lease-book.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { compiledPool } from '../../test/lease-objects.js';
+import { compiledPool } from '../../test/objects/lease-objects.js';
 import { parseAddress } from '../../addressing/address/address.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import type { ParsedNad } from '../../cluster/transforms.js';
-import { holdfastConfig, nad } from '../../test/pool-objects.js';
+import { holdfastConfig, nad } from '../../test/objects/pool-objects.js';
 import { type DerivationInput, type DerivationPlan, planDerivation } from './derivation.js';
 import { compilePool } from '../../addressing/pool/pool.js';
 import { derivedPool } from '../../addressing/pool/derived-pool.js';
 import { readLease } from '../../addressing/lease/lease.js';
-import { leaseOf } from '../../test/lease-objects.js';
+import { leaseOf } from '../../test/objects/lease-objects.js';
 
 const subnets = (cidr: string) => ({ subnets: [{ cidr }] });
 const OLD = nad('vms/old', holdfastConfig(subnets('10.9.0.0/24')), 1);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { adminPool, nad } from '../../test/pool-objects.js';
+import { adminPool, nad } from '../../test/objects/pool-objects.js';
 import { PoolsWorld } from './testing/pools-world.js';
 
 const BRIDGE = { name: 'blue', type: 'bridge', allowPersistentIPs: true };

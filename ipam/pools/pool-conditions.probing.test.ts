@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { compiledPool, leaseOf } from '../../test/lease-objects.js';
+import { compiledPool, leaseOf } from '../../test/objects/lease-objects.js';
 import { quarantineLease } from '../../addressing/lease/lease-quarantine.js';
 import { readLease } from '../../addressing/lease/lease.js';
 import { LeaseBook } from '../leases/lease-book.js';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { PoolCondition } from '../../api/conditions.js';
 import { EventReason } from '../../api/event-reasons.js';
 import type { EventSubject } from '../../kube/events.js';
-import { adminPool, holdfastConfig, nad } from '../../test/pool-objects.js';
+import { adminPool, holdfastConfig, nad } from '../../test/objects/pool-objects.js';
 import { NadEvents, recordConditionEvents } from './pool-events.js';
 
 describe('the events of a pool', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { adminPool } from '../../test/pool-objects.js';
+import { adminPool } from '../../test/objects/pool-objects.js';
 import { PoolsWorld } from './testing/pools-world.js';
 
 describe('reservations that an administrator creates in a pool', () => {

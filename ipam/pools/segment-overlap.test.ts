@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { compiledPool } from '../../test/lease-objects.js';
-import type { PoolGiven } from '../../test/pool-objects.js';
+import { compiledPool } from '../../test/objects/lease-objects.js';
+import type { PoolGiven } from '../../test/objects/pool-objects.js';
 import { formatAddress } from '../../addressing/address/address.js';
 import { addressesOf } from '../../addressing/pool/pool.js';
 import { type SegmentPool, describeOverlap, findOverlaps } from './segment-overlap.js';

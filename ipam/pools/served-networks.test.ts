@@ -6,7 +6,7 @@ import { silentLogger } from '../../kube/log.js';
 import { apiError } from '../../test/api-errors.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { mergePatch } from '../../test/merge-patch.js';
-import { adminPool, cacheOf } from '../../test/pool-objects.js';
+import { adminPool, cacheOf } from '../../test/objects/pool-objects.js';
 import { ServedNetworksWriter, listServedNetworks } from './served-networks.js';
 
 const derived = (network: string, nadNamespace: string) =>

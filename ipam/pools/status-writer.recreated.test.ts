@@ -4,7 +4,7 @@ import { isConflict } from '../../kube/errors.js';
 import { ADDRESS_POOLS } from '../../kube/resources.js';
 import { MemoryTransport } from '../../kube/testing/memory-transport.js';
 import { ManualClock } from '../../test/manual-clock.js';
-import { adminPool } from '../../test/pool-objects.js';
+import { adminPool } from '../../test/objects/pool-objects.js';
 import { PoolStatusWriter } from './status-writer.js';
 
 describe('the status of a pool that was deleted', () => {

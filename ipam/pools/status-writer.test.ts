@@ -5,7 +5,7 @@ import { silentLogger } from '../../kube/log.js';
 import { ControllerLoop } from '../../kube/controller-loop.js';
 import { WorkQueue } from '../../kube/workqueue.js';
 import { ManualClock } from '../../test/manual-clock.js';
-import { adminPool } from '../../test/pool-objects.js';
+import { adminPool } from '../../test/objects/pool-objects.js';
 import { PoolsWorld } from './testing/pools-world.js';
 import { PoolStatusWriter } from './status-writer.js';
 

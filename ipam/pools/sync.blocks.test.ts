@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { PoolBlocks } from '../../api/address-pool.js';
-import { adminPool } from '../../test/pool-objects.js';
+import { adminPool } from '../../test/objects/pool-objects.js';
 import { PoolsWorld } from './testing/pools-world.js';
 
 describe('a pool with blocks that nodes have', () => {

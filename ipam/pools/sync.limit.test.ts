@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { holdfastConfig, nad } from '../../test/pool-objects.js';
+import { holdfastConfig, nad } from '../../test/objects/pool-objects.js';
 import { PoolsWorld } from './testing/pools-world.js';
 
 const withPool = (key: string, n: number) =>

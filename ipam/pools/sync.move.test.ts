@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { AddressPool } from '../../api/address-pool.js';
 import { MAX_ADD_TIMEOUT_MS } from '../../process/config/agent-config.js';
-import { adminPool, holdfastConfig, nad } from '../../test/pool-objects.js';
+import { adminPool, holdfastConfig, nad } from '../../test/objects/pool-objects.js';
 import { MAX_STALENESS_MS, PoolsWorld } from './testing/pools-world.js';
 
 /** The maximum age of an agent's cache, plus the time of its ADD, plus the time of the API server for the last write. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { vmReference } from '../../test/workload-objects.js';
-import { adminPool, claimOf, holdfastConfig, nad } from '../../test/pool-objects.js';
+import { vmReference } from '../../test/objects/workload-objects.js';
+import { adminPool, claimOf, holdfastConfig, nad } from '../../test/objects/pool-objects.js';
 import { PoolsWorld } from './testing/pools-world.js';
 
 const SUBNETS = [{ cidr: '10.9.0.0/24' }];

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { adminPool, claimOf, holdfastConfig, nad } from '../../test/pool-objects.js';
+import { adminPool, claimOf, holdfastConfig, nad } from '../../test/objects/pool-objects.js';
 import { PoolsWorld } from './testing/pools-world.js';
 
 const CIDR = '10.9.0.0/24';

@@ -4,7 +4,7 @@ import { parsePool } from '../../addressing/directory/pool-state.js';
 import { compilePool } from '../../addressing/pool/pool.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { TurnCounter } from '../../test/turn-counter.js';
-import { adminPool, holdfastConfig, nad } from '../../test/pool-objects.js';
+import { adminPool, holdfastConfig, nad } from '../../test/objects/pool-objects.js';
 import { PoolsWorld } from './testing/pools-world.js';
 import { COMPARE_INTERVAL_MS, SegmentOverlapTracker } from './segment-overlap.js';
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import sinon from 'sinon';
 import { POOL_FINALIZER, RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { StatusError } from '../../kube/errors.js';
-import { adminPool, claimOf, holdfastConfig, nad } from '../../test/pool-objects.js';
+import { adminPool, claimOf, holdfastConfig, nad } from '../../test/objects/pool-objects.js';
 import { PoolsWorld } from './testing/pools-world.js';
 
 const CIDR = '10.9.0.0/24';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { AddressPool } from '../../api/address-pool.js';
 import type { ObjectChange } from '../../kube/informers/informer.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
-import { adminPool, claimOf, holdfastConfig, nad } from '../../test/pool-objects.js';
+import { adminPool, claimOf, holdfastConfig, nad } from '../../test/objects/pool-objects.js';
 import { parseAddress } from '../../addressing/address/address.js';
 import { PoolsWorld } from './testing/pools-world.js';
 import { allPoolKeys, followPools, turnsOfPools } from './triggers.js';

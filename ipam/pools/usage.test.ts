@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect } from 'chai';
-import { leaseOf } from '../../test/lease-objects.js';
-import { adminPool } from '../../test/pool-objects.js';
+import { leaseOf } from '../../test/objects/lease-objects.js';
+import { adminPool } from '../../test/objects/pool-objects.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import { compilePool } from '../../addressing/pool/pool.js';

@@ -3,7 +3,7 @@ import type { AddressPool } from '../../api/address-pool.js';
 import { POOL_NAD_NAMESPACE } from '../../api/names.js';
 import type { NetworkAttachmentDefinition } from '../../api/networks/network-attachment.js';
 import { transformNad } from '../../cluster/transforms.js';
-import { adminPool } from '../../test/pool-objects.js';
+import { adminPool } from '../../test/objects/pool-objects.js';
 import { guardModeOf, warnOfGuard } from './guard-warnings.js';
 
 const CHAINED = { type: 'holdfast' };

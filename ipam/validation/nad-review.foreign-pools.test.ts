@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { adminPool, holdfastConfig, nad } from '../../test/pool-objects.js';
+import { adminPool, holdfastConfig, nad } from '../../test/objects/pool-objects.js';
 import { type ValidatedObjects, poolLeaseOf, validationViewOf } from './testing/validation-view.js';
 import { reviewNad } from './nad-review.js';
 import type { ReviewCheck } from './review.js';

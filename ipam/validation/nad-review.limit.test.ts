@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { adminPool, holdfastConfig, nad } from '../../test/pool-objects.js';
+import { adminPool, holdfastConfig, nad } from '../../test/objects/pool-objects.js';
 import { MAX_DERIVED_POOLS, validationViewOf } from './testing/validation-view.js';
 import { reviewNad } from './nad-review.js';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { AddressPool } from '../../api/address-pool.js';
-import { adminPool, holdfastConfig, nad } from '../../test/pool-objects.js';
+import { adminPool, holdfastConfig, nad } from '../../test/objects/pool-objects.js';
 import { validationViewOf } from './testing/validation-view.js';
 import { reviewNad } from './nad-review.js';
 

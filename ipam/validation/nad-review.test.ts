@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { LeaseOwner } from '../../api/address-lease.js';
-import { adminPool, holdfastConfig, nad } from '../../test/pool-objects.js';
+import { adminPool, holdfastConfig, nad } from '../../test/objects/pool-objects.js';
 import { type ValidatedObjects, poolLeaseOf, validationViewOf } from './testing/validation-view.js';
 import { reviewNad } from './nad-review.js';
 import type { ReviewCheck } from './review.js';

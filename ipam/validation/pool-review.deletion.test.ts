@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { RESPONDERS_NAMESPACE } from '../../api/names.js';
-import { adminPool } from '../../test/pool-objects.js';
+import { adminPool } from '../../test/objects/pool-objects.js';
 import { reviewPool } from './pool-review.js';
 import { coolingLease, poolLeaseOf, reservedLease, validationViewOf } from './testing/validation-view.js';
 import type { PoolLease } from './review.js';

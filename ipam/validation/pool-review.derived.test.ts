@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { derivedPool } from '../../addressing/pool/derived-pool.js';
-import { holdfastConfig, nad } from '../../test/pool-objects.js';
+import { holdfastConfig, nad } from '../../test/objects/pool-objects.js';
 import { reviewPool } from './pool-review.js';
 import { validationViewOf } from './testing/validation-view.js';
 

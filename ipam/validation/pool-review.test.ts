@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { derivedPool } from '../../addressing/pool/derived-pool.js';
-import { type PoolGiven, adminPool, holdfastConfig, nad } from '../../test/pool-objects.js';
+import { type PoolGiven, adminPool, holdfastConfig, nad } from '../../test/objects/pool-objects.js';
 import {
   type ValidatedObjects,
   coolingLease,

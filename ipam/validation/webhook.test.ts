@@ -7,11 +7,11 @@ import { silentLogger } from '../../kube/log.js';
 import type { AdmissionComponent } from '../../admission/component.js';
 import type { InformerRegistry } from '../../kube/informers/informers.js';
 import { createMetrics } from '../../process/metrics.js';
-import { AdmissionClient } from '../../test/admission-client.js';
-import { type ServingCertificate, makeServingCertificate } from '../../test/certificate.js';
+import { AdmissionClient } from '../../test/https/admission-client.js';
+import { type ServingCertificate, makeServingCertificate } from '../../test/https/certificate.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { MemoryTransport } from '../../kube/testing/memory-transport.js';
-import { adminPool, holdfastConfig } from '../../test/pool-objects.js';
+import { adminPool, holdfastConfig } from '../../test/objects/pool-objects.js';
 import { poolLeaseOf, validationViewOf } from './testing/validation-view.js';
 import { type ValidationDeps, createValidationWebhook } from './webhook.js';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { FaultServer, type Reply, type SeenRequest, status } from '../../test/fault-server.js';
+import { FaultServer, type Reply, type SeenRequest, status } from '../../test/https/fault-server.js';
 import { Client } from '../client.js';
 import { HistoryGuard } from './history-guard.js';
 import { QUIET, WatchHarness, bookmark, event, isWatch, list, testObject } from '../testing/watch-harness.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { FaultServer, type Reply, status } from '../../test/fault-server.js';
+import { FaultServer, type Reply, status } from '../../test/https/fault-server.js';
 import { QUIET, WatchHarness, bookmark, describeChange, event, list, testObject } from '../testing/watch-harness.js';
 import { systemClock } from '../clock.js';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { FaultServer, type Reply, status } from '../../test/fault-server.js';
+import { FaultServer, type Reply, status } from '../../test/https/fault-server.js';
 import { QUIET, WatchHarness, bookmark, event, isWatch, list, testObject } from '../testing/watch-harness.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { type Clock, systemClock } from '../clock.js';

@@ -5,7 +5,7 @@ import { type ObjectChange, Informer, type InformerOptions } from '../informers/
 import { silentMetrics } from '../metrics.js';
 import { namespacedResource } from '../resource.js';
 import { Transport } from '../transport/transport.js';
-import { type FaultServer, type Handler, type Reply, type SeenRequest } from '../../test/fault-server.js';
+import { type FaultServer, type Handler, type Reply, type SeenRequest } from '../../test/https/fault-server.js';
 
 export interface TestObject extends KubeObject {
   size: number;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { faultOf } from '../../test/request-error.js';
-import type { Reply } from '../../test/fault-server.js';
-import { OK, TransportHarness } from '../../test/transport-harness.js';
+import type { Reply } from '../../test/https/fault-server.js';
+import { OK, TransportHarness } from '../../test/https/transport-harness.js';
 
 describe('The requests of a transport', () => {
   const harness = new TransportHarness();

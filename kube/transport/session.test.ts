@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { type Handler, inTurn, status } from '../../test/fault-server.js';
+import { type Handler, inTurn, status } from '../../test/https/fault-server.js';
 import { faultOf, requestErrorOf } from '../../test/request-error.js';
 import { systemClock } from '../clock.js';
-import { OK, TransportHarness } from '../../test/transport-harness.js';
+import { OK, TransportHarness } from '../../test/https/transport-harness.js';
 
 describe('the credentials of a transport', () => {
   const harness = new TransportHarness();

@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { type AddressInfo, type Socket, createServer } from 'node:net';
 import { expect } from 'chai';
 import sinon from 'sinon';
-import { inTurn, status } from '../../test/fault-server.js';
+import { inTurn, status } from '../../test/https/fault-server.js';
 import { faultOf, requestErrorOf } from '../../test/request-error.js';
 import { systemClock } from '../clock.js';
 import { StatusError } from '../errors.js';
 import { silentMetrics } from '../metrics.js';
-import { OK, TransportHarness } from '../../test/transport-harness.js';
+import { OK, TransportHarness } from '../../test/https/transport-harness.js';
 import { TurnCounter } from '../../test/turn-counter.js';
 
 describe('Transport.request', () => {

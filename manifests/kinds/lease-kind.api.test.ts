@@ -7,7 +7,7 @@ import { createLease } from '../../addressing/lease/lease.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { writeLease } from '../../cluster/lease-writes.js';
 import { expectSchemaResult, readTable, useServerWithKind } from '../testing/kind-server.js';
-import { LEASE_CHANGES } from '../../test/lease-changes.js';
+import { LEASE_CHANGES } from '../../test/objects/lease-changes.js';
 
 const NAME = 'blue.10-1-0-17';
 const V6_NAME = 'blue.fd00-0001-0000-0000-0000-0000-0000-0005';

@@ -3,7 +3,7 @@ import { LAUNCHER_CREATOR, NETWORKS_ANNOTATION } from '../../api/names.js';
 import { until } from '../../bed/processes/wait.js';
 import { CONFIG_MAPS } from '../../kube/resources.js';
 import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from '../testing/policy-cluster.js';
-import { LAUNCHER_LABELS as LAUNCHER, VMI_OWNER as VMI } from '../../test/launcher-pods.js';
+import { LAUNCHER_LABELS as LAUNCHER, VMI_OWNER as VMI } from '../../test/objects/launcher-pods.js';
 
 const WHO = {
   tenant: 'system:serviceaccount:vms:default',

@@ -6,9 +6,9 @@ import type { ObjectMeta, OwnerReference } from '../../api/meta.js';
 import { NETWORKS_ANNOTATION, PRIMARY_CLAIM_ANNOTATION } from '../../api/names.js';
 import { MANIFESTS } from '../../bed/holdfast/manifests.js';
 import { messageOf } from '../../kube/errors.js';
-import { FORGED_OWNERS, type ForgedOwner } from '../../test/forged-owners.js';
+import { FORGED_OWNERS, type ForgedOwner } from '../../test/objects/forged-owners.js';
 import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from '../testing/policy-cluster.js';
-import { LAUNCHER_LABELS as LAUNCHER, VMI_OWNER as VMI } from '../../test/launcher-pods.js';
+import { LAUNCHER_LABELS as LAUNCHER, VMI_OWNER as VMI } from '../../test/objects/launcher-pods.js';
 
 const WHO = {
   tenant: 'tenant',

@@ -6,7 +6,7 @@ import {
 } from '../../api/names.js';
 import type { ObjectMeta } from '../../api/meta.js';
 import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from '../testing/policy-cluster.js';
-import { LAUNCHER_LABELS as LAUNCHER, VMI_OWNER as VMI } from '../../test/launcher-pods.js';
+import { LAUNCHER_LABELS as LAUNCHER, VMI_OWNER as VMI } from '../../test/objects/launcher-pods.js';
 
 const WHO = {
   tenant: 'tenant',

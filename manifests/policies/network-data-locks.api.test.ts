@@ -7,8 +7,8 @@ import { isForbidden, isInvalid } from '../../kube/errors.js';
 import type { Client } from '../../kube/client.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { capture } from '../../bed/processes/processes.js';
-import { fencedBlocks } from '../../test/documents.js';
-import { networkDataLock, newLease } from '../../test/lease-objects.js';
+import { fencedBlocks } from '../../test/repository/documents.js';
+import { networkDataLock, newLease } from '../../test/objects/lease-objects.js';
 import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from '../testing/policy-cluster.js';
 
 const NAME = 'blue.10-0-0-2';

@@ -4,7 +4,7 @@ import { PROBE_ANNOTATION } from '../../api/names.js';
 import type { Client } from '../../kube/client.js';
 import { isForbidden } from '../../kube/errors.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, SECRETS, STATEFUL_SETS } from '../../kube/resources.js';
-import { newLease } from '../../test/lease-objects.js';
+import { newLease } from '../../test/objects/lease-objects.js';
 import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from '../testing/policy-cluster.js';
 
 const TAKEN = 'taken 02:00:00:00:00:99';

@@ -11,7 +11,7 @@ import { NETWORKS_ANNOTATION } from '../../api/names.js';
 import type { Client } from '../../kube/client.js';
 import { IPAM_CLAIMS, POD_DISRUPTION_BUDGETS, STATEFUL_SETS } from '../../kube/resources.js';
 import { until } from '../../bed/processes/wait.js';
-import { compiledPool } from '../../test/lease-objects.js';
+import { compiledPool } from '../../test/objects/lease-objects.js';
 import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from '../testing/policy-cluster.js';
 
 const NAMESPACE = 'holdfast-responders';

@@ -6,7 +6,7 @@ import type { Resource } from '../../kube/resource.js';
 import * as resources from '../../kube/resources.js';
 import { EVENTS } from '../../kube/events.js';
 import { LEASES } from '../../kube/leader-election.js';
-import { importsOf } from '../../test/layers.js';
+import { importsOf } from '../../test/repository/layers.js';
 import { ROOT } from '../../test/source-files.js';
 import { MANIFESTS, readKustomization } from '../../bed/holdfast/manifests.js';
 

@@ -38,7 +38,7 @@ function slugify(text) {
     .replace(/\s/g, '-');
 }
 
-/** Links to files beside docs/ lead to the repository; test/docs.test.ts checks that the files exist. */
+/** Links to files beside docs/ lead to the repository; test/repository/docs.test.ts checks that the files exist. */
 function linkToRepository(markdown) {
   markdown.core.ruler.after('inline', 'repository-links', ({ env, tokens }) => {
     const links = tokens.flatMap(({ children }) => children ?? []).filter(({ type }) => type === 'link_open');

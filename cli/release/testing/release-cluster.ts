@@ -4,9 +4,9 @@ import type { VirtualMachineInstance, VmiInterfaceStatus } from '../../../api/ku
 import type { Pod } from '../../../api/pod.js';
 import { leaseLabels } from '../../../addressing/lease/lease-record.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../../../kube/resources.js';
-import { leaseOf, type LeaseOptions } from '../../../test/lease-objects.js';
-import { adminPool, holdfastConfig, nadDefinition } from '../../../test/pool-objects.js';
-import { vmi } from '../../../test/workload-objects.js';
+import { leaseOf, type LeaseOptions } from '../../../test/objects/lease-objects.js';
+import { adminPool, holdfastConfig, nadDefinition } from '../../../test/objects/pool-objects.js';
+import { vmi } from '../../../test/objects/workload-objects.js';
 import { CommandError } from '../../exit-code.js';
 import { MemoryCluster } from '../../testing/memory-cluster.js';
 import { type ReleaseOptions, releaseByHand } from '../release.js';

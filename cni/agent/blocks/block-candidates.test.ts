@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { BlockRelease } from '../../../api/address-block.js';
 import { formatAddress, parseAddress } from '../../../addressing/address/address.js';
 import { heapBytes } from '../../../test/heap.js';
-import { type BlockOptions, blockRecord } from '../../../test/block-objects.js';
-import { compiledPool } from '../../../test/lease-objects.js';
+import { type BlockOptions, blockRecord } from '../../../test/objects/block-objects.js';
+import { compiledPool } from '../../../test/objects/lease-objects.js';
 import { BlockCandidates, BLOCK_TAKEN_TTL_MS } from './block-candidates.js';
 import { LentBlocks } from './lent-blocks.js';
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { BlockRelease, ReleaseReason } from '../../../api/address-block.js';
 import { parseAddress } from '../../../addressing/address/address.js';
 import type { BlockRecord } from '../../../addressing/block/block.js';
-import { type BlockOptions, blockRecord } from '../../../test/block-objects.js';
+import { type BlockOptions, blockRecord } from '../../../test/objects/block-objects.js';
 import { LentBlocks } from './lent-blocks.js';
 
 const ONE = '10.0.0.0/26';

@@ -4,7 +4,7 @@ import { StatusError, TransportError } from '../../../kube/errors.js';
 import { BlockAgentWorld, isIn } from '../testing/model/block-agent-world.js';
 import { BLOCK_FEED, COLLECT_AFTER_MS } from '../testing/model/lease-agent.js';
 import { NODE } from '../testing/model/lease-agent-world.js';
-import { compiledPool } from '../../../test/lease-objects.js';
+import { compiledPool } from '../../../test/objects/lease-objects.js';
 import { ANSWER_INTERVAL_MS } from './node-blocks.js';
 
 /** The open addresses are 10.0.0.1 to 10.0.0.30. */

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Pod } from '../../../api/pod.js';
 import { parseAddress } from '../../../addressing/address/address.js';
 import { type AgentWorld, worldWithVm } from '../testing/agent-world.js';
-import { makeClaim } from '../../../test/kubevirt-objects.js';
+import { makeClaim } from '../../../test/objects/kubevirt-objects.js';
 
 const FIVE = [parseAddress('10.0.0.5')];
 

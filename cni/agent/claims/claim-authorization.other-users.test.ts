@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { type AgentWorld, worldWithVm } from '../testing/agent-world.js';
-import { FORGED_OWNERS } from '../../../test/forged-owners.js';
+import { FORGED_OWNERS } from '../../../test/objects/forged-owners.js';
 
 const GRANTED = '10.0.0.5/24';
 const USED =

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { swappedClaimName } from '../../../api/ipam-claim.js';
 import { AgentWorld, SelfAdvancingClock, worldWithVm } from '../testing/agent-world.js';
-import { makeClaim, makeVmi } from '../../../test/kubevirt-objects.js';
-import { adminPool } from '../../../test/pool-objects.js';
-import { NAMESPACE, vmReference, vmiReference } from '../../../test/workload-objects.js';
+import { makeClaim, makeVmi } from '../../../test/objects/kubevirt-objects.js';
+import { adminPool } from '../../../test/objects/pool-objects.js';
+import { NAMESPACE, vmReference, vmiReference } from '../../../test/objects/workload-objects.js';
 
 const GRANTED = '10.0.0.5/24';
 

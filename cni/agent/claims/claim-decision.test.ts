@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { AgentWorld, SelfAdvancingClock, worldWithVm } from '../testing/agent-world.js';
-import { makeClaim } from '../../../test/kubevirt-objects.js';
-import { claimOfIpamExtensions, vmReference } from '../../../test/workload-objects.js';
+import { makeClaim } from '../../../test/objects/kubevirt-objects.js';
+import { claimOfIpamExtensions, vmReference } from '../../../test/objects/workload-objects.js';
 
 describe('a launcher whose claim is missing, deleted or without owner', () => {
   it('waits until a claim without owner is adopted', async () => {

@@ -7,7 +7,7 @@ import type { Pod } from '../../../api/pod.js';
 import { minCooldownMs } from '../../../addressing/lease/lease-times.js';
 import { StatusError, TransportError } from '../../../kube/errors.js';
 import { AgentWorld, SelfAdvancingClock } from '../testing/agent-world.js';
-import { makeClaim, makeVm, makeVmi } from '../../../test/kubevirt-objects.js';
+import { makeClaim, makeVm, makeVmi } from '../../../test/objects/kubevirt-objects.js';
 
 const LASTS = [5, 6] as const;
 type Last = (typeof LASTS)[number];

@@ -7,8 +7,8 @@ import { StatusError } from '../../../kube/errors.js';
 import type { Attachment } from '../attachment.js';
 import { CniError } from '../cni-error.js';
 import { AgentWorld, worldWithVm } from '../testing/agent-world.js';
-import { makeClaim } from '../../../test/kubevirt-objects.js';
-import { adminPool } from '../../../test/pool-objects.js';
+import { makeClaim } from '../../../test/objects/kubevirt-objects.js';
+import { adminPool } from '../../../test/objects/pool-objects.js';
 
 const LEASE_NAME = 'blue.10-0-0-5';
 const LEASE = `addressleases ${LEASE_NAME}`;

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Pod } from '../../../api/pod.js';
 import { StatusError, TransportError } from '../../../kube/errors.js';
 import { type AgentWorld, SelfAdvancingClock, worldWithVm } from '../testing/agent-world.js';
-import { makeClaim } from '../../../test/kubevirt-objects.js';
+import { makeClaim } from '../../../test/objects/kubevirt-objects.js';
 
 const GRANTED = '10.0.0.5/24';
 const AWAY = /^11 the API server is not available, and the kubelet retries: /;

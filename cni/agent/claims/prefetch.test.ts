@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Pod } from '../../../api/pod.js';
 import { type AgentWorld, worldWithVm } from '../testing/agent-world.js';
 import { ManualClock } from '../../../test/manual-clock.js';
-import { adminPool, nadDefinition } from '../../../test/pool-objects.js';
+import { adminPool, nadDefinition } from '../../../test/objects/pool-objects.js';
 
 const GRANTED = '10.0.0.5/24';
 const LEASE = 'addressleases blue.10-0-0-5';

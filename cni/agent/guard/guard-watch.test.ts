@@ -6,7 +6,7 @@ import { StatusError, TransportError } from '../../../kube/errors.js';
 import type { EventSubject } from '../../../kube/events.js';
 import { silentLogger } from '../../../kube/log.js';
 import { Metrics } from '../../../process/metrics.js';
-import { makeClaim } from '../../../test/kubevirt-objects.js';
+import { makeClaim } from '../../../test/objects/kubevirt-objects.js';
 import { SelfAdvancingClock } from '../testing/agent-world.js';
 import type { GuardSubject } from './guard-notes.js';
 import { GuardWatch } from './guard-watch.js';

@@ -4,7 +4,7 @@ import { BLOCK_FEED } from '../testing/model/lease-agent.js';
 import { LeaseAgentWorld, NODE, OTHER } from '../testing/model/lease-agent-world.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
 import { REUSE_MS } from '../../../addressing/lease/lease-times.js';
-import { compiledPool } from '../../../test/lease-objects.js';
+import { compiledPool } from '../../../test/objects/lease-objects.js';
 import { BLOCK_TAKEN_TTL_MS } from '../blocks/block-candidates.js';
 import { MAX_ALLOCATION_ATTEMPTS, MAX_BLIND_ATTEMPTS } from './free-address-search.js';
 

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import type { Pod } from '../../../api/pod.js';
-import { compiledPool } from '../../../test/lease-objects.js';
+import { compiledPool } from '../../../test/objects/lease-objects.js';
 import { COLLECT_AFTER_MS } from '../testing/model/lease-agent.js';
 import { LeaseAgentWorld, OTHER, callOf } from '../testing/model/lease-agent-world.js';
-import { STATIC_UID, mirrorPod } from '../../../test/mirror-pod.js';
+import { STATIC_UID, mirrorPod } from '../../../test/objects/mirror-pod.js';
 import { TransportError } from '../../../kube/errors.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
 

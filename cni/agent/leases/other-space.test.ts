@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { LeaseAgentWorld } from '../testing/model/lease-agent-world.js';
-import { compiledPool } from '../../../test/lease-objects.js';
+import { compiledPool } from '../../../test/objects/lease-objects.js';
 import { leaseName } from '../../../addressing/lease/lease-name.js';
 import { parseAddress } from '../../../addressing/address/address.js';
 import { Client } from '../../../kube/client.js';

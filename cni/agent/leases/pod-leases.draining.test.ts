@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { compiledPool } from '../../../test/lease-objects.js';
+import { compiledPool } from '../../../test/objects/lease-objects.js';
 import { LeaseAgentWorld } from '../testing/model/lease-agent-world.js';
 
 const SUBNET = { cidr: '10.0.0.0/29', gateway: '10.0.0.1' };

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { compiledPool } from '../../../test/lease-objects.js';
+import { compiledPool } from '../../../test/objects/lease-objects.js';
 import { LeaseAgentWorld, OTHER, callOf } from '../testing/model/lease-agent-world.js';
 import { StatusError, TransportError } from '../../../kube/errors.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';

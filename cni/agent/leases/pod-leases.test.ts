@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { compiledPool } from '../../../test/lease-objects.js';
+import { compiledPool } from '../../../test/objects/lease-objects.js';
 import { LeaseAgentWorld, NODE, OTHER, callOf } from '../testing/model/lease-agent-world.js';
 import { Client } from '../../../kube/client.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';

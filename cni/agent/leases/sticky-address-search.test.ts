@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import sinon from 'sinon';
 import type { AddressLeaseSpec, LeaseOwner } from '../../../api/address-lease.js';
 import { LeaseAgentWorld, OTHER } from '../testing/model/lease-agent-world.js';
-import { compiledPool } from '../../../test/lease-objects.js';
+import { compiledPool } from '../../../test/objects/lease-objects.js';
 import { leaseName } from '../../../addressing/lease/lease-name.js';
 import { parseAddress } from '../../../addressing/address/address.js';
 import { Client } from '../../../kube/client.js';

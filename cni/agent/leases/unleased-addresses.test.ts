@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { type Address, formatAddress, parseAddress } from '../../../addressing/address/address.js';
-import { compiledPool } from '../../../test/lease-objects.js';
+import { compiledPool } from '../../../test/objects/lease-objects.js';
 import { LeaseAgentWorld, OTHER } from '../testing/model/lease-agent-world.js';
 import { findUnleasedAddress } from './unleased-addresses.js';
 

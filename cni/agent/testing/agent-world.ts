@@ -22,10 +22,10 @@ import type { KubeVirtController } from '../../../cluster/kubevirt-controller.js
 import { TestInformer } from '../../../kube/testing/test-informer.js';
 import { selectorOf } from '../../../kube/testing/selectors.js';
 import { apiError } from '../../../test/api-errors.js';
-import { makeClaim, makeLauncherPod, makeVm, makeVmi, networksValue } from '../../../test/kubevirt-objects.js';
+import { makeClaim, makeLauncherPod, makeVm, makeVmi, networksValue } from '../../../test/objects/kubevirt-objects.js';
 import { ManualClock } from '../../../test/manual-clock.js';
-import { adminPool, holdfastConfig, nadDefinition } from '../../../test/pool-objects.js';
-import { NAMESPACE, type Networks } from '../../../test/workload-objects.js';
+import { adminPool, holdfastConfig, nadDefinition } from '../../../test/objects/pool-objects.js';
+import { NAMESPACE, type Networks } from '../../../test/objects/workload-objects.js';
 
 /** A clock without real waiting: a sleep advances the time and fires the timers that are due. */
 export class SelfAdvancingClock extends ManualClock {

@@ -6,7 +6,7 @@ import { type Address, formatAddress, parseAddress } from '../../../addressing/a
 import type { LeaseRecord } from '../../../addressing/lease/lease.js';
 import { NETWORK_CONFIG, pluginRequest } from '../../testing/cni-requests.js';
 import { ManualClock } from '../../../test/manual-clock.js';
-import { adminPool, nadDefinition } from '../../../test/pool-objects.js';
+import { adminPool, nadDefinition } from '../../../test/objects/pool-objects.js';
 import type { PortRules } from '../guard/port-guard.js';
 import { type Attachment, AttachmentResolver } from '../attachment.js';
 import { CniError } from '../cni-error.js';

@@ -8,7 +8,7 @@ import {
   vm,
   vmi,
   vmiReference,
-} from '../../../test/workload-objects.js';
+} from '../../../test/objects/workload-objects.js';
 import {
   BLUE,
   BROKEN_BLUE,

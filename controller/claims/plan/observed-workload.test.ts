@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { NAMESPACE, vm, vmi } from '../../../test/workload-objects.js';
+import { NAMESPACE, vm, vmi } from '../../../test/objects/workload-objects.js';
 import { BLUE, cachesOf, observationOf } from '../testing/workload-observation.js';
 import { observeWorkload } from '../observe.js';
 import { plan } from './plan.js';

@@ -1,6 +1,12 @@
 import { expect } from 'chai';
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
-import { type WorkloadClaimOptions, claim, vmReference, vmi, vmiReference } from '../../../test/workload-objects.js';
+import {
+  type WorkloadClaimOptions,
+  claim,
+  vmReference,
+  vmi,
+  vmiReference,
+} from '../../../test/objects/workload-objects.js';
 import { itPlansClaims } from '../testing/claim-plan-cases.js';
 import { FORMER, oldLauncher, restoredVm } from '../testing/restored-workload.js';
 import { NOW, observationOf } from '../testing/workload-observation.js';

@@ -10,7 +10,7 @@ import {
   vmReference,
   vmi,
   vmiReference,
-} from '../../../test/workload-objects.js';
+} from '../../../test/objects/workload-objects.js';
 import { BLUE, BROKEN_BLUE, GREEN, PLAIN_BLUE, observationOf } from '../testing/workload-observation.js';
 import { itPlansClaims } from '../testing/claim-plan-cases.js';
 import { plan } from './plan.js';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { type IPAMClaim, swappedClaimName } from '../../../api/ipam-claim.js';
 import type { VirtualMachineInstance } from '../../../api/kubevirt.js';
 import { CLAIM_GUEST_MAC, CLAIM_MAC, CLAIM_RESTORED } from '../../../api/names.js';
-import { type WorkloadClaimOptions, claim, launcher, nad, vm, vmi } from '../../../test/workload-objects.js';
+import { type WorkloadClaimOptions, claim, launcher, nad, vm, vmi } from '../../../test/objects/workload-objects.js';
 import { type WorkloadScenario, observationOf } from '../testing/workload-observation.js';
 import { needsConfirmation, plan } from './plan.js';
 

@@ -9,7 +9,7 @@ import {
   nad,
   vm,
   vmi,
-} from '../../../test/workload-objects.js';
+} from '../../../test/objects/workload-objects.js';
 import { type WorkloadScenario, NOW, observationOf } from '../testing/workload-observation.js';
 import { plan } from './plan.js';
 

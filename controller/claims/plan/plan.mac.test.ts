@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../api/kubevirt.js';
 import { CLAIM_MAC } from '../../../api/names.js';
-import { claim, launcher, vm, vmi } from '../../../test/workload-objects.js';
+import { claim, launcher, vm, vmi } from '../../../test/objects/workload-objects.js';
 import { itPlansClaims } from '../testing/claim-plan-cases.js';
 import { type WorkloadScenario, observationOf } from '../testing/workload-observation.js';
 import { needsConfirmation, plan } from './plan.js';

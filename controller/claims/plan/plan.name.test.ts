@@ -1,6 +1,13 @@
 import { expect } from 'chai';
 import { claimName } from '../../../api/ipam-claim.js';
-import { claim, claimOfIpamExtensions, launcher, vm, vmReference, vmi } from '../../../test/workload-objects.js';
+import {
+  claim,
+  claimOfIpamExtensions,
+  launcher,
+  vm,
+  vmReference,
+  vmi,
+} from '../../../test/objects/workload-objects.js';
 import { observationOf } from '../testing/workload-observation.js';
 import { itPlansClaims } from '../testing/claim-plan-cases.js';
 import { plan } from './plan.js';

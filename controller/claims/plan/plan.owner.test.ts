@@ -9,7 +9,7 @@ import {
   vmReference,
   vmi,
   vmiReference,
-} from '../../../test/workload-objects.js';
+} from '../../../test/objects/workload-objects.js';
 import { itPlansClaims } from '../testing/claim-plan-cases.js';
 import { observationOf } from '../testing/workload-observation.js';
 import { plan } from './plan.js';

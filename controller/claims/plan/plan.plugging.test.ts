@@ -1,6 +1,6 @@
 import { podInterfaceName } from '../../../api/pod.js';
 import { swappedClaimName } from '../../../api/ipam-claim.js';
-import { claim, claimOfIpamExtensions, launcher, nad, vm, vmi } from '../../../test/workload-objects.js';
+import { claim, claimOfIpamExtensions, launcher, nad, vm, vmi } from '../../../test/objects/workload-objects.js';
 import { BLUE } from '../testing/workload-observation.js';
 import { itPlansClaims } from '../testing/claim-plan-cases.js';
 

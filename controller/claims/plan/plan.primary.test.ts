@@ -2,7 +2,15 @@ import { expect } from 'chai';
 import { swappedClaimName } from '../../../api/ipam-claim.js';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../api/kubevirt.js';
 import type { Pod } from '../../../api/pod.js';
-import { claim, claimOfIpamExtensions, launcher, nad, vm, vmReference, vmi } from '../../../test/workload-objects.js';
+import {
+  claim,
+  claimOfIpamExtensions,
+  launcher,
+  nad,
+  vm,
+  vmReference,
+  vmi,
+} from '../../../test/objects/workload-objects.js';
 import { itPlansClaims } from '../testing/claim-plan-cases.js';
 import { BLUE, type WorkloadScenario, observationOf } from '../testing/workload-observation.js';
 import { plan } from './plan.js';

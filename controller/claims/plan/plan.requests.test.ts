@@ -9,7 +9,7 @@ import {
   nad,
   vm,
   vmi,
-} from '../../../test/workload-objects.js';
+} from '../../../test/objects/workload-objects.js';
 import { itPlansClaims } from '../testing/claim-plan-cases.js';
 import { BROKEN_BLUE, type WorkloadScenario, PLAIN_BLUE, observationOf } from '../testing/workload-observation.js';
 import { needsConfirmation, plan } from './plan.js';

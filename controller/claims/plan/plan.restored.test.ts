@@ -1,6 +1,6 @@
 import { type IPAMClaim, swappedClaimName } from '../../../api/ipam-claim.js';
 import { CLAIM_RESTORED, VELERO_RESTORE_NAME } from '../../../api/names.js';
-import { type WorkloadClaimOptions, claim, vm, vmReference, vmi } from '../../../test/workload-objects.js';
+import { type WorkloadClaimOptions, claim, vm, vmReference, vmi } from '../../../test/objects/workload-objects.js';
 import { itPlansClaims } from '../testing/claim-plan-cases.js';
 import { FORMER, oldLauncher, restoredVm } from '../testing/restored-workload.js';
 import { NOW } from '../testing/workload-observation.js';

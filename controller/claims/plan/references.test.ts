@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
-import { claim, launcher, vm } from '../../../test/workload-objects.js';
+import { claim, launcher, vm } from '../../../test/objects/workload-objects.js';
 import { observationOf } from '../testing/workload-observation.js';
 import { plan } from './plan.js';
 

@@ -1,4 +1,4 @@
-import { launcher, vm } from '../../../test/workload-objects.js';
+import { launcher, vm } from '../../../test/objects/workload-objects.js';
 
 /** The VM of a backup, which is gone. */
 export const FORMER = { name: 'vm1', uid: 'former-uid' };

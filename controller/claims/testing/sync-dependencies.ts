@@ -1,6 +1,6 @@
 import type { Client } from '../../../kube/client.js';
 import { silentLogger } from '../../../kube/log.js';
-import { KNOWN_KUBEVIRT } from '../../../test/launcher-pods.js';
+import { KNOWN_KUBEVIRT } from '../../../test/objects/launcher-pods.js';
 import { BlockedWorkloads, QuotaWaits, WriteFailures } from '../waiting-workloads.js';
 import { CreatedClaims } from '../created-claims.js';
 import { LauncherList } from '../live-workload.js';

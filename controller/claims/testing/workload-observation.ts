@@ -15,7 +15,7 @@ import {
   transformVmi,
 } from '../../../cluster/transforms.js';
 import { Cache } from '../../../kube/informers/cache.js';
-import { NAMESPACE, nad } from '../../../test/workload-objects.js';
+import { NAMESPACE, nad } from '../../../test/objects/workload-objects.js';
 
 /** What is in the cluster, as far as one workload goes. */
 export interface WorkloadScenario {

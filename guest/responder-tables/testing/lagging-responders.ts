@@ -3,8 +3,8 @@ import type { VirtualMachineInstance } from '../../../api/kubevirt.js';
 import type { KubeObject } from '../../../api/meta.js';
 import { CLAIM_GUEST_MAC } from '../../../api/names.js';
 import { readLease } from '../../../addressing/lease/lease.js';
-import { leaseOf } from '../../../test/lease-objects.js';
-import { claim, vmReference, vmi } from '../../../test/workload-objects.js';
+import { leaseOf } from '../../../test/objects/lease-objects.js';
+import { claim, vmReference, vmi } from '../../../test/objects/workload-objects.js';
 import {
   type Change,
   type Kind,

@@ -7,7 +7,7 @@ import type { LeaseRecord } from '../../../addressing/lease/lease.js';
 import { PoolDirectory } from '../../../addressing/directory/directory.js';
 import { NETWORK_INDEXES } from '../../../addressing/directory/affected.js';
 import { Cache } from '../../../kube/informers/cache.js';
-import { adminPool, cacheOf, nad } from '../../../test/pool-objects.js';
+import { adminPool, cacheOf, nad } from '../../../test/objects/pool-objects.js';
 import { Freshness } from '../../responder-process/freshness.js';
 import { resultOf } from '../../testing/result-of.js';
 import type { TableEntry } from '../protocol.js';

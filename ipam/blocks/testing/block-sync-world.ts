@@ -21,7 +21,7 @@ import { LaggingInformer } from '../../../kube/testing/lagging-informer.js';
 import { MemoryTransport, targetOf } from '../../../kube/testing/memory-transport.js';
 import type { ApiRequest } from '../../../kube/transport/transport.js';
 import { ManualClock } from '../../../test/manual-clock.js';
-import { type ObjectWrite, writeObject } from '../../../test/tracker-writes.js';
+import { type ObjectWrite, writeObject } from '../../../test/object-tracker/tracker-writes.js';
 
 const OWNER = { kind: 'Pod', namespace: 'a' } as const;
 

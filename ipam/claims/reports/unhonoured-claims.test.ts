@@ -3,7 +3,7 @@ import type { IPAMClaim } from '../../../api/ipam-claim.js';
 import type { EventSubject } from '../../../kube/events.js';
 import { silentLogger } from '../../../kube/log.js';
 import { ManualClock } from '../../../test/manual-clock.js';
-import { claim } from '../../../test/workload-objects.js';
+import { claim } from '../../../test/objects/workload-objects.js';
 import type { Resolution } from '../../../addressing/directory/resolution.js';
 import type { ClaimPod } from '../running/claim-pods.js';
 import { UnhonouredClaims, unhonouredPods } from './unhonoured-claims.js';

@@ -4,7 +4,7 @@ import type { Condition } from '../../../api/meta.js';
 import { StatusError } from '../../../kube/errors.js';
 import { silentLogger } from '../../../kube/log.js';
 import { ManualClock } from '../../../test/manual-clock.js';
-import { claim } from '../../../test/workload-objects.js';
+import { claim } from '../../../test/objects/workload-objects.js';
 import type { Resolution } from '../../../addressing/directory/resolution.js';
 import { UnservedOwners } from './unserved-owners.js';
 

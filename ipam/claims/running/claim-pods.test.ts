@@ -4,7 +4,7 @@ import type { Pod } from '../../../api/pod.js';
 import { CLAIM_INDEXES } from '../../../cluster/watch-specs.js';
 import { Cache } from '../../../kube/informers/cache.js';
 import type { ObjectChange } from '../../../kube/informers/informer.js';
-import { claim, claimOfIpamExtensions, launcher, vmiReference } from '../../../test/workload-objects.js';
+import { claim, claimOfIpamExtensions, launcher, vmiReference } from '../../../test/objects/workload-objects.js';
 import {
   CLAIM_PODS,
   type ClaimPod,

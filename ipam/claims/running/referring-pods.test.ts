@@ -8,8 +8,8 @@ import { Informer } from '../../../kube/informers/informer.js';
 import { silentLogger } from '../../../kube/log.js';
 import { NAMESPACES, PODS } from '../../../kube/resources.js';
 import { MemoryTransport } from '../../../kube/testing/memory-transport.js';
-import { LAUNCHER_LABELS, VMI_OWNER } from '../../../test/launcher-pods.js';
-import { claim, launcher } from '../../../test/workload-objects.js';
+import { LAUNCHER_LABELS, VMI_OWNER } from '../../../test/objects/launcher-pods.js';
+import { claim, launcher } from '../../../test/objects/workload-objects.js';
 import { CLAIM_PODS, ClaimPods } from './claim-pods.js';
 import { MAX_REFERRING_NAMESPACES, REFERRING_NAMESPACES, ReferringPods } from './referring-pods.js';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
-import { adminPool, claimOf } from '../../../test/pool-objects.js';
+import { adminPool, claimOf } from '../../../test/objects/pool-objects.js';
 import { ManualClock } from '../../../test/manual-clock.js';
 import { RestoreHolds } from './restore-holds.js';
 import { SERVED_CLAIM_INDEXES } from '../claim-transform.js';

@@ -10,7 +10,7 @@ import { type LeaseRecord } from '../../../addressing/lease/lease.js';
 import { leaseName } from '../../../addressing/lease/lease-name.js';
 import { type Pool, compilePool } from '../../../addressing/pool/pool.js';
 import type { Resolution } from '../../../addressing/directory/resolution.js';
-import { adminPool } from '../../../test/pool-objects.js';
+import { adminPool } from '../../../test/objects/pool-objects.js';
 
 /** What the IPAM observes of one claim, in short form for tests. */
 export interface ClaimScenario {

@@ -16,7 +16,7 @@ import { MemoryTransport, targetOf } from '../../../kube/testing/memory-transpor
 import type { Preconditions } from '../../../kube/testing/refusals.js';
 import type { ApiRequest } from '../../../kube/transport/transport.js';
 import type { PoolState } from '../../../addressing/directory/pool-state.js';
-import { refOf } from '../../../test/object-world.js';
+import { refOf } from '../../../test/object-tracker/object-world.js';
 
 /** How the API server answers reads. */
 export const READ_FAULTS = ['well', 'silent', 'forbidden', 'overloaded', 'unserved', 'proxied', 'misnamed'] as const;

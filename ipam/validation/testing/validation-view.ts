@@ -5,7 +5,7 @@ import { POOL_INDEXES } from '../../../cluster/watch-specs.js';
 import { PoolDirectory } from '../../../addressing/directory/directory.js';
 import type { PoolLease, ValidationView } from '../review.js';
 import type { ParsedNad } from '../../../cluster/transforms.js';
-import { cacheOf } from '../../../test/pool-objects.js';
+import { cacheOf } from '../../../test/objects/pool-objects.js';
 
 /** What a review of pools and NADs sees, for tests. */
 export interface ValidatedObjects {

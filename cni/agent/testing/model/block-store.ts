@@ -8,7 +8,7 @@ import { blockName } from '../../../../addressing/block/block.js';
 import { parseCidr } from '../../../../addressing/address/cidr.js';
 import { ADDRESS_BLOCKS } from '../../../../kube/resources.js';
 import type { ObjectTracker } from '../../../../kube/testing/object-tracker.js';
-import { blockOf } from '../../../../test/block-objects.js';
+import { blockOf } from '../../../../test/objects/block-objects.js';
 
 /** The blocks of pool blue on the API server. */
 export class BlockStore {

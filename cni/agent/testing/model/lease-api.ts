@@ -4,7 +4,7 @@ import type { Pod } from '../../../../api/pod.js';
 import { PODS } from '../../../../kube/resources.js';
 import { MemoryTransport, targetOf } from '../../../../kube/testing/memory-transport.js';
 import type { ApiRequest } from '../../../../kube/transport/transport.js';
-import { LeaseServer } from '../../../../test/lease-server.js';
+import { LeaseServer } from '../../../../test/object-tracker/lease-server.js';
 import { BlockStore } from './block-store.js';
 
 /** The objects of the API server: leases under the rules of their CRD, blocks, and pods. */

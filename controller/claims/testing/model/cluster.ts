@@ -11,7 +11,7 @@ import {
 import { controllingVmi } from '../../../../api/pod.js';
 import { refersTo } from '../../plan/references.js';
 import { ownerOfVmi } from '../../../../api/vm-claims.js';
-import { NAMESPACE } from '../../../../test/workload-objects.js';
+import { NAMESPACE } from '../../../../test/objects/workload-objects.js';
 import { ModelController } from './controller.js';
 import { collectGarbage } from './garbage-collector.js';
 import { KubeVirt, KUBEVIRT_STEPS } from './kubevirt.js';

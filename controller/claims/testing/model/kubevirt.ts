@@ -1,7 +1,7 @@
 import { type VirtualMachineInstance, controllingVm, secondaryNetworks } from '../../../../api/kubevirt.js';
 import { isBeingDeleted, objectKey } from '../../../../api/meta.js';
 import { type Pod, podInterfaceName } from '../../../../api/pod.js';
-import { NAMESPACE, vmReference } from '../../../../test/workload-objects.js';
+import { NAMESPACE, vmReference } from '../../../../test/objects/workload-objects.js';
 import { Launchers, statusOf } from './launchers.js';
 import { plug, setAbsent, unplug, withoutAbsent } from './spec-edits.js';
 import type { SimulatedVm, ClaimsWorld } from './world.js';

@@ -4,7 +4,7 @@ import { isBeingDeleted, joinKey, objectKey } from '../../../../api/meta.js';
 import { NETWORKS_ANNOTATION, NETWORK_STATUS_ANNOTATION } from '../../../../api/names.js';
 import { type Pod, controllingVmi, isTerminal } from '../../../../api/pod.js';
 import { ownerOfVmi } from '../../../../api/vm-claims.js';
-import { NAMESPACE, vmiReference } from '../../../../test/workload-objects.js';
+import { NAMESPACE, vmiReference } from '../../../../test/objects/workload-objects.js';
 import { type SelectionElement, admitElements, networkOf } from './webhook.js';
 import type { ClaimsWorld } from './world.js';
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { type IPAMClaim, claimOwnerOf, claimVmNetworkOf } from '../../../../api/ipam-claim.js';
 import { isBeingDeleted, objectKey } from '../../../../api/meta.js';
 import { CLAIM_OWNER_UID, LAST_APPLIED_ANNOTATION, VELERO_RESTORE_NAME } from '../../../../api/names.js';
-import { NAMESPACE, claim, nad, vmReference, vmiSpec } from '../../../../test/workload-objects.js';
+import { NAMESPACE, claim, nad, vmReference, vmiSpec } from '../../../../test/objects/workload-objects.js';
 import { VMI_FINALIZER, VM_FINALIZER } from './kubevirt.js';
 import { plug, setAbsent, unplug } from './spec-edits.js';
 import type { SimulatedVm, ClaimsWorld } from './world.js';

@@ -13,7 +13,7 @@ import {
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../../../kube/resources.js';
 import type { DeleteRequest } from '../../../../kube/testing/object-tracker.js';
-import { ObjectWorld, refOf } from '../../../../test/object-world.js';
+import { ObjectWorld, refOf } from '../../../../test/object-tracker/object-world.js';
 
 export type SimulatedVm = VirtualMachine & { running: boolean };
 

@@ -12,8 +12,8 @@ import type { Resource } from '../../../../kube/resource.js';
 import { ADDRESS_BLOCKS, ADDRESS_LEASES, ADDRESS_POOLS, NODES as NODE_RESOURCE } from '../../../../kube/resources.js';
 import { LaggingInformer } from '../../../../kube/testing/lagging-informer.js';
 import { ObjectTracker } from '../../../../kube/testing/object-tracker.js';
-import { compiledPool } from '../../../../test/lease-objects.js';
-import { writeObject } from '../../../../test/tracker-writes.js';
+import { compiledPool } from '../../../../test/objects/lease-objects.js';
+import { writeObject } from '../../../../test/object-tracker/tracker-writes.js';
 import { BlockChecker, type Writer } from './block-checker.js';
 import type { ModelNode, ModelPool } from './model-objects.js';
 

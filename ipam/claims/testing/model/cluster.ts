@@ -3,7 +3,7 @@ import { TransportError } from '../../../../kube/errors.js';
 import type { Fault } from '../../../../kube/testing/memory-transport.js';
 import type { ApiRequest } from '../../../../kube/transport/transport.js';
 import type { ParsedNad } from '../../../../cluster/transforms.js';
-import { holdfastConfig, nad } from '../../../../test/pool-objects.js';
+import { holdfastConfig, nad } from '../../../../test/objects/pool-objects.js';
 import { SimulatedApi } from './api.js';
 import { Invariants } from './invariants.js';
 import { type Operation, expire, applyOperation } from './operations.js';

@@ -18,8 +18,8 @@ import type { SyncResult } from '../../../../kube/controller-loop.js';
 import { LaggingInformer } from '../../../../kube/testing/lagging-informer.js';
 import type { ClientTransport } from '../../../../kube/transport/transport.js';
 import { type ParsedNad } from '../../../../cluster/transforms.js';
-import { KNOWN_KUBEVIRT } from '../../../../test/launcher-pods.js';
-import { cacheOf } from '../../../../test/pool-objects.js';
+import { KNOWN_KUBEVIRT } from '../../../../test/objects/launcher-pods.js';
+import { cacheOf } from '../../../../test/objects/pool-objects.js';
 import type { Kind, IpamWorld } from './world.js';
 
 /** An address cools down at least twice as long. */

@@ -3,7 +3,7 @@ import type { AddressPool } from '../../../../api/address-pool.js';
 import type { IPAMClaim } from '../../../../api/ipam-claim.js';
 import type { Pod } from '../../../../api/pod.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, PODS } from '../../../../kube/resources.js';
-import { ObjectWorld } from '../../../../test/object-world.js';
+import { ObjectWorld } from '../../../../test/object-tracker/object-world.js';
 
 export interface Objects {
   ipamclaims: IPAMClaim;
