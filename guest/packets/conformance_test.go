@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -14,9 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/insomniacslk/dhcp/dhcpv4"
 	"github.com/insomniacslk/dhcp/dhcpv6"
-	"github.com/insomniacslk/dhcp/iana"
 	"golang.org/x/sys/unix"
 )
 
@@ -193,69 +190,6 @@ func isAnswer(frame, to []byte) bool {
 	return len(b) > 48 && b[0]>>4 == 6 && b[6] == protocolUDP && int(b[42])<<8|int(b[43]) == dhcp6Client
 }
 
-func (c *conformanceCase) frame4(server *peer) []byte {
-	kinds := map[string]dhcpv4.MessageType{
-		"discover": dhcpv4.MessageTypeDiscover, "request": dhcpv4.MessageTypeRequest, "inform": dhcpv4.MessageTypeInform,
-		"release": dhcpv4.MessageTypeRelease, "decline": dhcpv4.MessageTypeDecline, "offer": dhcpv4.MessageTypeOffer,
-	}
-	change := []dhcpv4.Modifier{dhcpv4.WithBroadcast(c.Send.Broadcast)}
-	if c.Send.CIAddr != "" {
-		change = append(change, dhcpv4.WithClientIP(net.ParseIP(c.Send.CIAddr)))
-	}
-	if c.Send.GIAddr != "" {
-		change = append(change, dhcpv4.WithGatewayIP(net.ParseIP(c.Send.GIAddr)))
-	}
-	if c.Send.PRL != nil {
-		codes := make(dhcpv4.OptionCodeList, len(c.Send.PRL))
-		for index, code := range c.Send.PRL {
-			codes[index] = dhcpv4.GenericOptionCode(code)
-		}
-		change = append(change, dhcpv4.WithOption(dhcpv4.OptParameterRequestList(codes...)))
-		if len(codes) == 0 {
-			change = append(change, dhcpv4.WithoutOption(dhcpv4.OptionParameterRequestList))
-		}
-	}
-	for code, value := range c.Send.Options {
-		change = append(change, dhcpv4.WithOption(dhcpv4.OptGeneric(dhcpv4.GenericOptionCode(number(code)), fromHex(value))))
-	}
-	to := broadcastIPv4
-	if c.Send.To == "server" {
-		to = ownIPv4
-	}
-	frame := fromClientTo(to, guestMAC, kinds[c.Send.Kind], change...)
-	if c.Send.To == "server" {
-		copy(frame, server.mac[:])
-	}
-	return frame
-}
-
-func (c *conformanceCase) check4(t *testing.T, server *peer) {
-	frame := server.ask(c.frame4(server), c.Want.Kind != "none")
-	if frame == nil {
-		if c.Want.Kind != "none" {
-			t.Fatalf("RFC %s: no answer, not %s", c.RFC, c.Want.Kind)
-		}
-		return
-	}
-	got, _ := parseIPv4(frame[etherLength:])
-	message, err := dhcpv4.FromBytes(got.payload)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kind := strings.ToLower(message.MessageType().String())
-	for _, row := range []struct{ field, got, want string }{
-		{"kind", kind, c.Want.Kind}, {"yiaddr", message.YourIPAddr.String(), c.Want.YIAddr},
-		{"ciaddr", message.ClientIPAddr.String(), c.Want.CIAddr}, {"siaddr", message.ServerIPAddr.String(), c.Want.SIAddr},
-		{"file", cmp.Or(message.BootFileName, "none"), c.Want.File}, {"destination", got.to.Addr().String(), c.Want.To},
-	} {
-		c.checkField(t, row.field, row.got, row.want)
-	}
-	c.checkOptions(t, func(code int) ([]byte, bool) {
-		option := dhcpv4.GenericOptionCode(code)
-		return message.Options.Get(option), message.Options.Has(option)
-	})
-}
-
 func (c *conformanceCase) checkField(t *testing.T, field, got, want string) {
 	if want != "" && got != want {
 		t.Errorf("RFC %s: %s is %s, not %s", c.RFC, field, got, want)
@@ -269,78 +203,6 @@ func (c *conformanceCase) checkOptions(t *testing.T, find func(code int) ([]byte
 			t.Errorf("RFC %s: option %s is %x (%t), not %s", c.RFC, code, value, has, text(want))
 		}
 	}
-}
-
-func (c *conformanceCase) frame6(server *peer) []byte {
-	kinds := map[string]dhcpv6.MessageType{}
-	for kind, name := range messageNames6 {
-		kinds[name] = kind
-	}
-	message := &dhcpv6.Message{MessageType: kinds[c.Send.Kind], TransactionID: dhcpv6.TransactionID{1, 2, 3}}
-	message.AddOption(dhcpv6.OptClientID(&dhcpv6.DUIDLL{HWType: iana.HWTypeEthernet, LinkLayerAddr: guestMAC[:]}))
-	message.AddOption(dhcpv6.OptElapsedTime(0))
-	switch c.Send.Server {
-	case "own":
-		message.AddOption(serverID(server.duid))
-	case "other":
-		message.AddOption(serverID(fromHex("0004 ff0102030405060708090a0b0c0d0e0f")))
-	}
-	if c.Send.IA != nil {
-		message.AddOption(iaOf(1, c.Send.IA...))
-	}
-	if c.Send.ORO != nil {
-		var codes dhcpv6.OptionCodes
-		for _, code := range c.Send.ORO {
-			codes = append(codes, dhcpv6.OptionCode(code))
-		}
-		message.AddOption(dhcpv6.OptRequestedOption(codes...))
-	}
-	for code, value := range c.Send.Options {
-		message.AddOption(&dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionCode(number(code)), OptionData: fromHex(value)})
-	}
-	to, target := groupMAC(allDHCP6Servers), allDHCP6Servers
-	if c.Send.To == "server" {
-		to, target = server.mac, server.linkLocal
-	}
-	return ethernet(to, guestMAC, etherIPv6, ipv6(datagram{
-		from: netip.AddrPortFrom(linkLocal(guestMAC), dhcp6Client), to: netip.AddrPortFrom(target, dhcp6Server), payload: message.ToBytes(),
-	}))
-}
-
-func (c *conformanceCase) check6(t *testing.T, server *peer) {
-	frame := server.ask(c.frame6(server), c.Want.Kind != "none")
-	if frame == nil {
-		if c.Want.Kind != "none" {
-			t.Fatalf("RFC %s: no answer, not %s", c.RFC, c.Want.Kind)
-		}
-		return
-	}
-	message, err := dhcpv6.MessageFromBytes(frame[etherLength+48:])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if kind := strings.ToLower(message.MessageType.String()); kind != c.Want.Kind {
-		t.Fatalf("RFC %s: %s, not %s", c.RFC, kind, c.Want.Kind)
-	}
-	if want := c.Want.Address; want != "" {
-		ia := message.Options.OneIANA()
-		if ia == nil || ia.Options.OneAddress() == nil || !ia.Options.OneAddress().IPv6Addr.Equal(net.ParseIP(want)) {
-			t.Errorf("RFC %s: %s, not the address %s", c.RFC, message, want)
-		}
-	}
-	if want := c.Want.Status; want != nil {
-		status := message.Options.Status()
-		if status == nil && *want != 0 || status != nil && uint16(status.StatusCode) != *want {
-			t.Errorf("RFC %s: status %v, not %d", c.RFC, status, *want)
-		}
-	}
-	c.checkOptions(t, func(code int) ([]byte, bool) {
-		option := message.GetOneOption(dhcpv6.OptionCode(code))
-		if option == nil {
-			return nil, false
-		}
-		return option.ToBytes(), true
-	})
 }
 
 func number(text string) int {
