@@ -5,8 +5,8 @@ import { MANIFESTS } from '../../bed/holdfast/manifests.js';
 import { until } from '../../bed/processes/wait.js';
 import { waitDaemonSet } from '../../bed/real-nodes/rollout.js';
 import { describeOnNodes } from '../../bed/story/nodes.js';
-import { holdfastPods } from './component-pods.js';
-import { rightsOf } from './container-process.js';
+import { holdfastPods } from '../../bed/story/real-nodes/component-pods.js';
+import { rightsOf } from '../../bed/story/real-nodes/container-process.js';
 
 /** The capability has the number 12. */
 const NET_ADMIN = (1 << 12).toString(16).padStart(16, '0');

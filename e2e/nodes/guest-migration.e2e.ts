@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { until } from '../../bed/processes/wait.js';
 import { describeWithGuests } from '../../bed/story/nodes.js';
 import { bareAddress } from '../../test/bare-address.js';
-import { misdeliveredTo, observeTraffic, serveTcp } from './migration-traffic.js';
+import { misdeliveredTo, observeTraffic, serveTcp } from '../../bed/story/real-nodes/migration-traffic.js';
 
 const MAC = '02:00:00:00:83:07';
 /** A target has up to this time to start, and the guest to move. */

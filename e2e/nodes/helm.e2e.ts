@@ -18,7 +18,7 @@ import { qualifiedName } from '../../cli/forbidden.js';
 import { KEPT_POLICY, OWN_KINDS } from '../../cli/uninstall/plan.js';
 import { copyChart } from '../../manifests/testing/render.js';
 import { goTool } from '../../test/go-tools.js';
-import { ELECTED, holdfastPods, OF_HOLDFAST } from './component-pods.js';
+import { ELECTED, holdfastPods, OF_HOLDFAST } from '../../bed/story/real-nodes/component-pods.js';
 
 const REGISTRY = 'registry.example.com';
 

@@ -20,8 +20,14 @@ import {
   VALIDATING_WEBHOOK_CONFIGURATIONS,
 } from '../../kube/resources.js';
 import { ROOT } from '../../test/source-files.js';
-import { certificateOf, ELECTED, holdfastPods, leaderOf, OF_HOLDFAST } from './component-pods.js';
-import { rightsOf, tokenBindingOf } from './container-process.js';
+import {
+  certificateOf,
+  ELECTED,
+  holdfastPods,
+  leaderOf,
+  OF_HOLDFAST,
+} from '../../bed/story/real-nodes/component-pods.js';
+import { rightsOf, tokenBindingOf } from '../../bed/story/real-nodes/container-process.js';
 
 const NO_CAPABILITIES = '0000000000000000';
 const FILTER = 2;

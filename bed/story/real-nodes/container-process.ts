@@ -1,5 +1,5 @@
-import type { Pod } from '../../api/pod.js';
-import type { RealNode } from '../../bed/real-nodes/real-node.js';
+import type { Pod } from '../../../api/pod.js';
+import type { RealNode } from '../../real-nodes/real-node.js';
 
 /** What the kernel lets a container do. */
 export interface ContainerRights {

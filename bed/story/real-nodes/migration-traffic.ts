@@ -1,7 +1,7 @@
-import type { Pod } from '../../api/pod.js';
-import { TCP_CLIENT, TCP_PORT } from '../../bed/network/migration/tcp-connection.js';
-import type { Guest } from '../../bed/real-nodes/guest.js';
-import type { NodeStory } from '../../bed/story/nodes.js';
+import type { Pod } from '../../../api/pod.js';
+import { TCP_CLIENT, TCP_PORT } from '../../network/migration/tcp-connection.js';
+import type { Guest } from '../../real-nodes/guest.js';
+import type { NodeStory } from '../nodes.js';
 
 const EVERY_MS = 10;
 

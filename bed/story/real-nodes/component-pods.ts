@@ -1,13 +1,13 @@
 import { request } from 'node:https';
 import { connect } from 'node:tls';
-import type { Pod } from '../../api/pod.js';
+import type { Pod } from '../../../api/pod.js';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
-import { LEASES } from '../../kube/leader-election.js';
-import type { Client } from '../../kube/client.js';
-import { PODS } from '../../kube/resources.js';
-import { HOLDFAST_NAMESPACE } from '../../bed/holdfast/install.js';
-import { until } from '../../bed/processes/wait.js';
+import { LEASES } from '../../../kube/leader-election.js';
+import type { Client } from '../../../kube/client.js';
+import { PODS } from '../../../kube/resources.js';
+import { HOLDFAST_NAMESPACE } from '../../holdfast/install.js';
+import { until } from '../../processes/wait.js';
 
 export const OF_HOLDFAST = 'app.kubernetes.io/name=holdfast';
 /** The components of which one replica leads, which their Leases name. */
