@@ -21,12 +21,15 @@ export interface PodIdentity {
   readonly staticUid?: string;
 }
 
+/** `unknown`: nothing is known of the pods of that node. `agent`: only the agent of the node knows whether containers of the pod run. */
+export type PodOnNode = PodIdentity | undefined | 'unknown' | 'agent';
+
 /** The owners according to the caches, which choose candidates and never prove a leak. */
 export interface OwnerLookup {
   /** By `namespace/name`. */
   claim(key: string): IPAMClaim | undefined;
-  /** The pod of that name on the node of the lease. `unknown`: nothing is known of the pods of that node. */
-  pod(key: string, node: string | undefined): PodIdentity | undefined | 'unknown';
+  /** The pod of that name on the node of the lease. */
+  pod(key: string, node: string | undefined): PodOnNode;
   /** The leases of a claim's UID. */
   leasesOf(uid: string): readonly LeaseRecord[];
   hasPool(name: string): boolean;
@@ -57,13 +60,9 @@ export function leakKindOf(lease: LeaseRecord, owners: OwnerLookup): LeakKind | 
 }
 
 /** An unknown pod comes first, also if the pool does not exist: otherwise the lease would change between two kinds of leak, and never be due. */
-function leakOfPod(
-  uid: string,
-  pod: PodIdentity | undefined | 'unknown',
-  hasPool: boolean,
-): LeakKind | 'unknown' | undefined {
+function leakOfPod(uid: string, pod: PodOnNode, hasPool: boolean): LeakKind | 'unknown' | undefined {
   if (pod === 'unknown') return 'unknown';
-  if (![pod?.metadata.uid, pod?.staticUid].includes(uid)) return 'orphan';
+  if (pod !== 'agent' && ![pod?.metadata.uid, pod?.staticUid].includes(uid)) return 'orphan';
   return hasPool ? undefined : 'no-pool';
 }
 

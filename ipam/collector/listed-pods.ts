@@ -6,7 +6,7 @@ import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { forEachParallel } from '../../kube/run-in-slices.js';
 import { PODS } from '../../kube/resources.js';
-import type { PodIdentity } from './leak-kind.js';
+import type { PodIdentity, PodOnNode } from './leak-kind.js';
 
 export interface ListedPodsDeps {
   readonly client: Pick<Client, 'listAs'>;
@@ -23,6 +23,9 @@ const MAX_URGENT_NODES = 200;
 const GONE_TIME_GROWTH = 1.25;
 const MAX_PARALLEL = 8;
 
+/** By `namespace/name`. */
+type PodsOfNode = ReadonlyMap<string, PodIdentity> | 'agent';
+
 interface NodeTimes {
   /** When the pods of the node were last asked for, in ms of the clock. */
   askedAt: number;
@@ -32,15 +35,15 @@ interface NodeTimes {
 
 /**
  * The pods of the nodes whose leases are compared in this round. ipam watches no ordinary pods: agents search the leases of their node. It lists the pods of the
- * nodes that are gone soon, and those of the others in turns, because an agent may be missing. With an agent on the node, a list counts as unknown: only the
- * agent knows whether the containers of a pod that is gone still run.
+ * nodes that are gone soon, and those of the others in turns, because an agent may be missing. With an agent on the node, only that knows
+ * whether the containers of a pod that is gone still run.
  */
 export class ListedPods {
   readonly #deps: ListedPodsDeps;
   /** The nodes with leases of pods. */
   #times: ReadonlyMap<string, NodeTimes> = new Map();
-  /** By node: its pods in this round, by `namespace/name`. */
-  #pods = new Map<string, ReadonlyMap<string, PodIdentity>>();
+  /** By node, those of this round. */
+  #pods = new Map<string, PodsOfNode>();
 
   constructor(deps: ListedPodsDeps) {
     this.#deps = deps;
@@ -50,10 +53,10 @@ export class ListedPods {
    * Returns the pod with this key; undefined if it is not on the node. `unknown`: the node was not listed in this round. The pod of a lease that names no node
    * counts as missing: only a live read knows it.
    */
-  find(key: string, node: string | undefined): PodIdentity | undefined | 'unknown' {
+  find(key: string, node: string | undefined): PodOnNode {
     if (node === undefined) return undefined;
-    const pods = this.#pods.get(node);
-    return pods === undefined ? 'unknown' : pods.get(key);
+    const pods = this.#pods.get(node) ?? 'unknown';
+    return typeof pods === 'string' ? pods : pods.get(key);
   }
 
   /**
@@ -63,7 +66,7 @@ export class ListedPods {
    */
   async round(leases: readonly LeaseRecord[], suspects: ReadonlySet<string>, signal?: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
-    const listed = new Map<string, ReadonlyMap<string, PodIdentity>>();
+    const listed = new Map<string, PodsOfNode>();
     this.#pods = listed;
     const now = clock.now();
     this.#times = this.#timesOf(leases, now);
@@ -99,14 +102,14 @@ export class ListedPods {
     return hasSynced && cache.get(node) === undefined;
   }
 
-  /** Returns undefined if an agent is on the node. From the cache of the API server, which indexes pods by node: a list only chooses what is read live. */
-  async #list(node: string, signal: AbortSignal | undefined): Promise<ReadonlyMap<string, PodIdentity> | undefined> {
+  /** From the cache of the API server, which indexes pods by node: a list only chooses what is read live. */
+  async #list(node: string, signal: AbortSignal | undefined): Promise<PodsOfNode> {
     const fieldSelector = `spec.nodeName=${node}`;
     const options = { fieldSelector, resourceVersion: '0', metadataOnly: true, ...(signal && { signal }) };
     const { client, agentNamespace } = this.#deps;
     const read = (pod: Pod) => ({ identity: identityOf(pod, node), isOfAgent: isAgent(pod, agentNamespace) });
     const { items } = await client.listAs(PODS, read, options);
-    return items.some(({ isOfAgent }) => isOfAgent) ? undefined : new Map(items.map(({ identity }) => identity));
+    return items.some(({ isOfAgent }) => isOfAgent) ? 'agent' : new Map(items.map(({ identity }) => identity));
   }
 }
 
