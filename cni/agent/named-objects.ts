@@ -5,6 +5,7 @@ import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import type { ObjectChange } from '../../kube/informers/informer.js';
 import type { Resource } from '../../kube/resource.js';
+import { LIVE_READ_MS } from './request-context.js';
 
 interface NamedObjectsDeps<T extends KubeObject, S extends KubeObject> {
   readonly client: Pick<Client, 'get'>;
@@ -19,9 +20,6 @@ export interface ReadLimits {
   readonly signal: AbortSignal;
   readonly since: number;
 }
-
-/** After this time there is still time for the answer of the ADD. */
-const READ_MS = 3_000;
 
 /** Objects of one kind that are read live by name, and changes that a watch shows. Its handler sees each change, as that of an informer does. */
 export class NamedObjects<T extends KubeObject, S extends KubeObject> {
@@ -51,7 +49,7 @@ export class NamedObjects<T extends KubeObject, S extends KubeObject> {
     const { client, clock, resource, transform } = this.#deps;
     const at = clock.now();
     const before = this.cache.get(key);
-    const options = { signal: limits.signal, deadlineMs: READ_MS };
+    const options = { signal: limits.signal, deadlineMs: LIVE_READ_MS };
     const found = await findUnlessGone(client, resource, splitKey(key), options);
     // a slower read that was sent earlier must not replace a newer result
     if (this.wasRead(key, at + 1)) return;

@@ -7,6 +7,7 @@ import { TransportError, messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
 import { backoff } from '../../kube/retry.js';
 import { writeAtomically } from './atomic-write.js';
+import { codeOf, ifAbsent } from './file-errors.js';
 import type { PendingDeleteMetrics } from './metrics.js';
 import { type InterfaceRef, type PluginRequest, readCniRequest, readPluginRequest } from './request.js';
 
@@ -95,12 +96,7 @@ export class PendingDeletes {
   }
 
   async #names(): Promise<string[]> {
-    try {
-      return (await readdir(this.#options.folder)).sort();
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-      throw error;
-    }
+    return (await readdir(this.#options.folder).catch(ifAbsent([]))).sort();
   }
 
   async #read(name: string): Promise<PendingDelete | undefined> {
@@ -113,7 +109,7 @@ export class PendingDeletes {
       if (expected !== name) throw new TypeError(`its name should be ${expected}`);
       return { name, target };
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      if (codeOf(error) === 'ENOENT') return undefined;
       log.error(
         { path, err: error },
         `cannot read the file of a pending delete, renaming it to ${name}${UNREADABLE_SUFFIX}: ${messageOf(error)}`,
@@ -125,12 +121,9 @@ export class PendingDeletes {
 
   async #removeAbandoned(name: string): Promise<void> {
     const path = join(this.#options.folder, name);
-    try {
-      const { mtimeMs } = await stat(path);
-      if (this.#options.clock.wall() - mtimeMs > TEMPORARY_MAX_AGE_MS) await rm(path, { force: true });
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    }
+    const found = await stat(path).catch(ifAbsent(undefined));
+    if (found !== undefined && this.#options.clock.wall() - found.mtimeMs > TEMPORARY_MAX_AGE_MS)
+      await rm(path, { force: true });
   }
 }
 

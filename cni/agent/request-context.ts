@@ -19,6 +19,9 @@ export interface BoundedWaitDeps {
   readonly random: Random;
 }
 
+/** After this time, a live read of an ADD has failed: there is still time for an answer from earlier reads. */
+export const LIVE_READ_MS = 3_000;
+
 /** Most waits end after a few of these. */
 const BASE_DELAY_MS = 50;
 const MAX_DELAY_MS = 1_000;

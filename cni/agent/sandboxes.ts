@@ -2,6 +2,7 @@ import { mkdir, readdir, rm, stat, symlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
+import { codeOf, ifAbsent } from './file-errors.js';
 import type { AddRequest } from './request.js';
 
 /** Where containerd and CRI-O mount the network namespaces of sandboxes. The agent sees the folder at the same path. */
@@ -43,24 +44,11 @@ export class Sandboxes {
   async existing(): Promise<ReadonlySet<string>> {
     const { folder } = this.#options;
     const found = new Set<string>();
-    for (const containerId of (await unlessAbsent(readdir(folder))) ?? []) {
+    for (const containerId of await readdir(folder).catch(ifAbsent([]))) {
       const link = join(folder, containerId);
-      if ((await unlessAbsent(stat(link))) === undefined) await rm(link, { force: true });
+      if ((await stat(link).catch(ifAbsent(undefined))) === undefined) await rm(link, { force: true });
       else found.add(containerId);
     }
     return found;
   }
-}
-
-async function unlessAbsent<T>(read: Promise<T>): Promise<T | undefined> {
-  try {
-    return await read;
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw error;
-  }
-}
-
-function codeOf(error: unknown): string | undefined {
-  return (error as NodeJS.ErrnoException).code;
 }

@@ -1,7 +1,7 @@
 import type { AddressLease } from '../../../api/address-lease.js';
-import { type IPAMClaim, claimNadOf, labelValue } from '../../../api/ipam-claim.js';
+import { type IPAMClaim, claimNadOf } from '../../../api/ipam-claim.js';
 import { type ObjectMeta, objectKey } from '../../../api/meta.js';
-import { IPS_ALLOCATED, LEASE_OWNER_UID } from '../../../api/names.js';
+import { IPS_ALLOCATED } from '../../../api/names.js';
 import { describeSelection } from '../../../api/networks/network-selection.js';
 import type { Client } from '../../../kube/client.js';
 import type { Clock } from '../../../kube/clock.js';
@@ -15,7 +15,7 @@ import { type LeaseRecord, holderOf, readLease } from '../../../addressing/lease
 import { leaseName } from '../../../addressing/lease/lease-name.js';
 import { type Attachment, userOfAttachment } from '../attachment.js';
 import { CniCode, CniError, asReadError, isApiUnavailable, readResult } from '../cni-error.js';
-import { listCachedLeases } from '../leases/lease-writer.js';
+import { listLeasesOfOwner } from '../leases/lease-writer.js';
 import type { PoolLookup } from '../pool-lookup.js';
 import type { RequestContext } from '../request-context.js';
 import { type Grant, grantedAddress } from '../result.js';
@@ -189,8 +189,7 @@ export class ClaimGrants {
     for (const [each, { at }] of this.#listed) if (at < this.#staleBefore) this.#listed.delete(each);
     const known = this.#listed.get(uid);
     if (known !== undefined) return known.spaces;
-    const labelSelector = `${LEASE_OWNER_UID}=${labelValue(uid)}`;
-    const leases = readResult(listCachedLeases(client, { labelSelector }, call));
+    const leases = readResult(listLeasesOfOwner(client, uid, call));
     const spaces = leases.then((found) => [...new Set(found.map(({ addressSpace }) => addressSpace))]);
     this.#listed.set(uid, { spaces, at: clock.now() });
     // a list that failed says nothing

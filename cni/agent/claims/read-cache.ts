@@ -11,6 +11,7 @@ import { IPAM_CLAIMS, VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES } from '../../
 import { type Recheck, type RecheckableView, recheckKey } from '../../../cluster/cluster-view.js';
 import { type PersistentIPsGate, isNamespaceServed } from '../../../cluster/persistent-ips-gate.js';
 import type { PoolLookup } from '../pool-lookup.js';
+import { LIVE_READ_MS } from '../request-context.js';
 
 /** The result of a live read. */
 export interface CachedRead<T> {
@@ -19,9 +20,6 @@ export interface CachedRead<T> {
   /** When the read was sent, in the clock's ms. The result is at least as new. */
   readonly at: number;
 }
-
-/** After this time an ADD uses a cached read, while there is still time for the answer. */
-const READ_MS = 3_000;
 
 /** Recent live reads of single objects. Nothing is watched, because an agent needs few objects of the cluster, each for a short time. */
 export class ReadCache {
@@ -54,7 +52,7 @@ export class ReadCache {
   /** Reads an object live. @throws {StatusError | TransportError} if the read failed; a missing object is no error */
   async read<T extends KubeObject>(resource: Resource<T>, key: string, signal: AbortSignal): Promise<CachedRead<T>> {
     const at = this.#clock.now();
-    const object = await findUnlessGone(this.#client, resource, splitKey(key), { signal, deadlineMs: READ_MS });
+    const object = await findUnlessGone(this.#client, resource, splitKey(key), { signal, deadlineMs: LIVE_READ_MS });
     const read = { object, at };
     const id = cacheKey(resource, key);
     // a slower read that was sent earlier must not replace a newer result

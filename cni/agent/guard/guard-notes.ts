@@ -1,6 +1,7 @@
 import { readFile, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { asRecord, asString, isRecord } from '../../../api/json.js';
+import { ifAbsent } from '../file-errors.js';
 
 /** The folder in `--run-dir` that the plugin (cni/plugin/guard.go) and the counting of drops (cni/plugin/counters.go) write. */
 export const GUARDS_FOLDER = 'guards';
@@ -107,11 +108,4 @@ function numbersOf(value: unknown): Record<string, number> {
     (entry): entry is [string, number] => typeof entry[1] === 'number',
   );
   return Object.fromEntries(numbers);
-}
-
-function ifAbsent<T>(value: T): (error: NodeJS.ErrnoException) => T {
-  return (error) => {
-    if (error.code === 'ENOENT') return value;
-    throw error;
-  };
 }

@@ -5,6 +5,7 @@ import { messageOf } from '../../../kube/errors.js';
 import type { Logger } from '../../../kube/log.js';
 import type { InstallConfig } from '../../../process/config/agent-config.js';
 import { writeAtomically } from '../atomic-write.js';
+import { codeOf } from '../file-errors.js';
 
 /** The plugin's name, as in `"ipam": {"type": "holdfast"}` of NADs. */
 export const PLUGIN_NAME = 'holdfast';
@@ -103,10 +104,6 @@ export async function describeAccess(path: string): Promise<string> {
   } catch {
     return 'Check the owner and the mode of the directory';
   }
-}
-
-export function codeOf(error: unknown): string | undefined {
-  return error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined;
 }
 
 /**

@@ -7,14 +7,8 @@ import type { PluginAlternatives } from '../../../process/config/agent-config.js
 import type { Metrics } from '../../../process/metrics.js';
 import { PeriodicTask } from '../../../process/periodic-task.js';
 import { docsUrl } from '../../../process/docs-url.js';
-import {
-  type InstallOptions,
-  PLUGIN_NAME,
-  type PluginDirectory,
-  codeOf,
-  describeAccess,
-  installPlugin,
-} from './install.js';
+import { codeOf } from '../file-errors.js';
+import { type InstallOptions, PLUGIN_NAME, type PluginDirectory, describeAccess, installPlugin } from './install.js';
 
 /** A check reads a few directory entries. */
 const CHECK_INTERVAL_MS = 10_000;

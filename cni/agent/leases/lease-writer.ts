@@ -1,4 +1,6 @@
 import type { AddressLease } from '../../../api/address-lease.js';
+import { labelValue } from '../../../api/ipam-claim.js';
+import { LEASE_OWNER_UID } from '../../../api/names.js';
 import {
   type LeaseRecord,
   type LeaseRequest,
@@ -217,6 +219,15 @@ export function tryReadLease(lease: AddressLease): LeaseRecord | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Lists the leases of an owner, as {@link listCachedLeases} does. */
+export function listLeasesOfOwner(
+  client: Pick<Client, 'listAs'>,
+  uid: string,
+  call: { readonly signal: AbortSignal },
+): Promise<readonly LeaseRecord[]> {
+  return listCachedLeases(client, { labelSelector: `${LEASE_OWNER_UID}=${labelValue(uid)}` }, call);
 }
 
 /** Lists the leases that a selector chooses, without invalid ones, from the API server's cache: it may be stale, because writes decide. */

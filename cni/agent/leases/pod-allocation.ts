@@ -1,6 +1,4 @@
 import type { LeaseOwner } from '../../../api/address-lease.js';
-import { labelValue } from '../../../api/ipam-claim.js';
-import { LEASE_OWNER_UID } from '../../../api/names.js';
 import { type Address, type Family, sameAddress } from '../../../addressing/address/address.js';
 import { type LeaseRules, leaseTimesOf } from '../../../addressing/lease/lease-times.js';
 import { leaseName } from '../../../addressing/lease/lease-name.js';
@@ -12,7 +10,7 @@ import type { Attachment } from '../attachment.js';
 import { runtimeUidOf } from '../node-pods.js';
 import { type FreeAddressRequest, FreeAddressSearch } from './free-address-search.js';
 import { StickyAddressSearch, type StickyAddressSearchDeps } from './sticky-address-search.js';
-import { type LeaseWriteResult, type PodLeaseRequest, listCachedLeases } from './lease-writer.js';
+import { type LeaseWriteResult, type PodLeaseRequest, listLeasesOfOwner } from './lease-writer.js';
 import { isHeldAt } from '../node-leases.js';
 import type { InterfaceRef } from '../request.js';
 import { supersededError, addressTakenError, leasedMeanwhileError, notLeasableError } from './allocation-errors.js';
@@ -97,8 +95,7 @@ export class PodAllocation {
     const { attachment, call } = this.#request;
     const uid = runtimeUidOf(attachment.pod);
     if (attachment.pod.status?.phase !== 'Running' || own.ofPod(uid).length > 0) return;
-    const labelSelector = `${LEASE_OWNER_UID}=${labelValue(uid)}`;
-    for (const lease of await listCachedLeases(client, { labelSelector }, call)) own.update(lease);
+    for (const lease of await listLeasesOfOwner(client, uid, call)) own.update(lease);
   }
 
   async #reserve(family: Family): Promise<AllocatedLease> {
