@@ -9,6 +9,9 @@ import {
 import { isKubeVirtGroup } from './kubevirt.js';
 import { type KubeObject, controllerOf } from './meta.js';
 
+/** The label with the process of a pod, such as `agent`, on all objects that the manifests create. */
+export const COMPONENT_LABEL = 'app.kubernetes.io/component';
+
 /** The fields of a pod that Holdfast reads. */
 export interface Pod extends KubeObject {
   spec?: { nodeName?: string };

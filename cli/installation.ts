@@ -1,5 +1,6 @@
 import type { KubeObject } from '../api/meta.js';
 import { RESPONDERS_NAMESPACE, SERVED_NETWORKS_CONFIG_MAP } from '../api/names.js';
+import { COMPONENT_LABEL } from '../api/pod.js';
 import type { Client } from '../kube/client.js';
 import { type Lease, LEASES } from '../kube/leader-election.js';
 import { type Resource, clusterResource, namespacedResource } from '../kube/resource.js';
@@ -112,7 +113,6 @@ export const CLUSTER_ROLE_BINDINGS = clusterResource<ClusterRoleBinding>(
 
 /** The label of every object that the manifests create. */
 export const INSTALLED = 'app.kubernetes.io/name=holdfast';
-const COMPONENT_LABEL = 'app.kubernetes.io/component';
 /** Objects of other software may have the label too. */
 const OWN_NAME = /^holdfast(-|$)/;
 /** Those of the shipped manifests. */

@@ -75,12 +75,12 @@ export function storeReleasedLeases(tracker: ObjectTracker, leases: number): voi
   tracker.compact();
 }
 
-/** Returns the stopped VM by which a bench sees when the controller gets to new work. */
+/** Returns the stopped VM which shows a bench when the controller begins new work. */
 export function newVm(n: number): KubeObject {
   return vmManifest({ name: `late-${n}`, namespace: namespaceOf(0), networks: { [NETWORK]: NAD_KEY }, running: false });
 }
 
-/** Returns the claim of such a VM as the controller creates it, by which a bench sees when ipam gets to new work. */
+/** Returns the claim of such a VM as the controller creates it, which shows a bench when ipam begins new work. */
 export function newClaimOf({ metadata: { namespace = '', name, uid = '' } }: KubeObject): KubeObject {
   const desired = { ...{ vmNetwork: NETWORK, network: 'blue', nad: NAD_KEY }, podInterface: podInterfaceName(NETWORK), isAttached: true, observedAt: 0 }; // prettier-ignore
   return newClaim({ namespace, name: `${name}.${NETWORK}` }, { kind: 'VirtualMachine', name, uid }, desired);

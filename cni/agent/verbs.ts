@@ -105,7 +105,7 @@ export class Verbs {
   async #guestGrant(attachment: Attachment, call: RequestContext): Promise<Grant> {
     const grant = (await this.#deps.claims.grant(attachment, call)) ?? [];
     // without a pool it is not known whether there is a guard
-    if (grant.length === 0) await this.#poolFor(attachment, { isClaim: true }, call);
+    if (grant.length === 0) await this.#poolFor(attachment, call, { isClaim: true });
     return grant;
   }
 
@@ -114,7 +114,7 @@ export class Verbs {
     for (;;) {
       const claimed = await claims.grant(attachment, call);
       if (claimed !== undefined) return claimed;
-      const pool = await this.#poolFor(attachment, {}, call);
+      const pool = await this.#poolFor(attachment, call);
       if (!(await lookup.confirm(pool, call))) continue;
       const granted = await this.#lease(attachment, pool, call);
       if (granted === undefined) continue;
@@ -143,7 +143,7 @@ export class Verbs {
   }
 
   /** @param isClaim whether the guest of the interface may get its addresses, where the NAD has no IPAM */
-  async #poolFor(attachment: Attachment, { isClaim = false }, call: RequestContext): Promise<Pool> {
+  async #poolFor(attachment: Attachment, call: RequestContext, { isClaim = false } = {}): Promise<Pool> {
     const user = userOfAttachment(attachment);
     const resolution = await this.#deps.lookup.resolve({ ...user, isClaim }, call);
     switch (resolution.kind) {

@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { KubeObject } from '../../api/meta.js';
-import type { Pod } from '../../api/pod.js';
+import { COMPONENT_LABEL, type Pod } from '../../api/pod.js';
 import { createAll, resourceOf } from '../../bed/control-plane/objects.js';
 import { requestToken, SERVICE_ACCOUNTS } from '../../bed/control-plane/service-accounts.js';
 import { HOLDFAST_NAMESPACE } from '../../bed/holdfast/install.js';
@@ -46,7 +46,7 @@ describeOnNodes('The shipped manifests on real nodes', (story, nodes) => {
     for (const pod of pods) {
       const { name } = pod.metadata;
       const node = nodes().node(pod.spec?.nodeName);
-      const isAgent = pod.metadata.labels?.['app.kubernetes.io/component'] === 'agent';
+      const isAgent = pod.metadata.labels?.[COMPONENT_LABEL] === 'agent';
       expect(restartsOf(pod), name).to.equal(0);
       expect(await rightsOf(node, pod), name).to.deep.equal({
         ...(isAgent ? { user: 0, group: 0 } : { user: 1000, group: 1000 }),

@@ -9,6 +9,7 @@ import {
   shortHash,
 } from '../../api/names.js';
 import type { KubeObject } from '../../api/meta.js';
+import { COMPONENT_LABEL } from '../../api/pod.js';
 import { responderSetName } from '../../api/responders.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import type { Resources, ResponderTemplate } from '../../process/config/responder-template.js';
@@ -21,7 +22,7 @@ export const REPLICAS = 2;
 export const RESPONDER_INTERFACE = 'guest0';
 
 /** Of all objects of responders. */
-export const RESPONDER_LABELS = { 'app.kubernetes.io/name': 'holdfast', 'app.kubernetes.io/component': 'responder' };
+export const RESPONDER_LABELS = { 'app.kubernetes.io/name': 'holdfast', [COMPONENT_LABEL]: 'responder' };
 /** An image of Holdfast has both programs. */
 const PACKETS_PROGRAM = '/opt/holdfast/dist/packets/holdfast-packets';
 const SOCKET_DIRECTORY = '/run/holdfast-packets';

@@ -1,6 +1,6 @@
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import { type KubeObject, objectKey } from '../../api/meta.js';
-import { type Pod, staticPodUidOf } from '../../api/pod.js';
+import { COMPONENT_LABEL, type Pod, staticPodUidOf } from '../../api/pod.js';
 import type { Lister } from '../../kube/informers/cache.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
@@ -17,7 +17,7 @@ export interface ListedPodsDeps {
 
 /** Lists of one round: 8 a second at most. Up to so many nodes are listed in every round. */
 export const MAX_NODES_PER_ROUND = 250;
-/** The rest is for nodes whose turn it is, whatever tenants do to make others urgent. */
+/** The rest is for nodes whose turn it is, so that tenants who make others urgent do not stop it. */
 const MAX_URGENT_NODES = 200;
 /** A gone node is listed again when the time that it has been gone has grown by this factor: a tenant can keep its pods by finalizers for ever. */
 const GONE_TIME_GROWTH = 1.25;
@@ -115,7 +115,7 @@ export class ListedPods {
 
 /** Tenants have no rights in that namespace. */
 function isAgent({ metadata }: Pod, agentNamespace: string): boolean {
-  return metadata.namespace === agentNamespace && metadata.labels?.['app.kubernetes.io/component'] === 'agent';
+  return metadata.namespace === agentNamespace && metadata.labels?.[COMPONENT_LABEL] === 'agent';
 }
 
 function identityOf(pod: Pod, node: string): [string, PodIdentity] {
