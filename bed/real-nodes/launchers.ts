@@ -18,6 +18,12 @@ ip -4 -oneline address show | while read -r _ interface _ address _; do
   [ "$interface" = lo ] || busybox arping -q -U -c 1 -I "$interface" "\${address%/*}"
 done`;
 
+/** No guest runs at the source after a migration. If its kernel still answered, bridges would learn the old port again. */
+const SILENCE = `
+ip -oneline link show | while IFS=': @' read -r _ interface _; do
+  case "$interface" in lo | eth0) ;; *) ip link set "$interface" down ;; esac
+done`;
+
 /** Launcher pods on real nodes. No guest runs in them: a launcher ends when its guest would have ended or moved away. */
 export class Launchers implements GuestNetworks {
   readonly #nodes: ReadonlyMap<string, RealNode>;
@@ -51,8 +57,10 @@ export class Launchers implements GuestNetworks {
     return Promise.resolve(undefined);
   }
 
-  detachGuest(): Promise<void> {
-    return Promise.resolve();
+  async detachGuest(launcher: KubeletPod, { status }: Vmi): Promise<void> {
+    const { completed, sourcePod } = status?.migrationState ?? {};
+    if (completed !== true || launcher.metadata.name !== sourcePod) return;
+    await this.#runIn(launcher, SILENCE).catch(() => undefined); // its containers have ended
   }
 
   attachGuest(): Promise<void> {
