@@ -201,7 +201,7 @@ function watched(): { world: LeakWorld; search: LeakSearch; wrongs: string[] } {
 
 describe('LeakSearch with any sequence of events', () => {
   it('never releases an address that is needed, and in the end all others', async function () {
-    this.timeout(60_000);
+    this.timeout(300_000);
     let collected = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(event, { minLength: 20, maxLength: 80, size: 'max' }), async (events) => {

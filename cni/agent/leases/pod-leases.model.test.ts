@@ -6,7 +6,7 @@ import { AgentModel } from '../testing/model/agent-model.js';
 const arbitraryEvents = fc.array(arbitraryEvent, { minLength: 40, maxLength: 160, size: 'max' });
 
 describe('leases of pods, in any order of events', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
 
   for (const nodeBlocks of [false, true]) {
     it(`are held by the pods that got them, and are released after their DEL or the end of the pod${nodeBlocks ? ', also from blocks' : ''}`, async () => {
