@@ -86,8 +86,16 @@ export function newClaimOf({ metadata: { namespace = '', name, uid = '' } }: Kub
   return newClaim({ namespace, name: `${name}.${NETWORK}` }, { kind: 'VirtualMachine', name, uid }, desired);
 }
 
+export function placeOf(n: number): { namespace: string; name: string } {
+  return { namespace: namespaceOf(n), name: `vm-${n}` };
+}
+
+export function launcherNameOf(vm: string): string {
+  return `virt-launcher-${vm}-abcde`;
+}
+
 function objectsOf(n: number): [Resource, KubeObject][] {
-  const [namespace, name] = [namespaceOf(n), `vm-${n}`];
+  const { namespace, name } = placeOf(n);
   const owner = { kind: 'VirtualMachine', name, uid: uidOf(namespace, name, 'VirtualMachine') } as const;
   const options = { name, namespace, networks: { [NETWORK]: NAD_KEY } };
   const podInterface = podInterfaceName(NETWORK);
@@ -96,7 +104,7 @@ function objectsOf(n: number): [Resource, KubeObject][] {
   const claim = newClaim({ namespace, name: `${name}.${NETWORK}` }, owner, { ...desired, runningMac: mac });
   const address = { family: 4, value: FIRST + BigInt(n) } as const;
   const allocated = { type: IPS_ALLOCATED, status: 'True', reason: AllocationReason.Success, message: 'Leased from AddressPool blue', lastTransitionTime: BORN }; // prettier-ignore
-  const launcher = `virt-launcher-${name}-abcde`;
+  const launcher = launcherNameOf(name);
   const status = { ips: [`${formatAddress(address)}/8`], conditions: [allocated], ownerPod: { name: launcher } };
   const claimUid = uidOf(namespace, claim.metadata.name, 'IPAMClaim');
   const holder = { kind: 'IPAMClaim', namespace, name: claim.metadata.name, uid: claimUid, workloadUID: owner.uid } as const; // prettier-ignore

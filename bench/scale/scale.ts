@@ -7,6 +7,7 @@ import { MemoryCgroup } from './memory-cgroup.js';
 import type { Figure } from '../report.js';
 import { storeCluster, storeReleasedLeases } from './cluster.js';
 import { LONGEST_BLOCK_MS, READY_MS, type PartName, type Served, startPart, withServer } from './part-process.js';
+import { measureMigrations } from './migrations.js';
 import { measureTakeover, serveVm } from './takeover.js';
 import { usageOf } from '../usage.js';
 
@@ -29,6 +30,7 @@ export async function benchScale(vms: number): Promise<Figure[]> {
     const figures: Figure[] = [];
     for (const name of ['controller', 'ipam'] as const) {
       figures.push(...(await measureStart(name, vms, served)), ...(await measureTakeover(name, vms, served)));
+      figures.push(...(await measureMigrations(name, vms, served)));
     }
     return [...figures, ...(await measureStart('webhook', vms, served))];
   });

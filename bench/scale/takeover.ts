@@ -44,7 +44,7 @@ export async function serveVm(tracker: ObjectTracker, number: number): Promise<v
 }
 
 /** Creates a claim, and waits for its address. */
-async function serveClaim(tracker: ObjectTracker, number: number): Promise<void> {
+export async function serveClaim(tracker: ObjectTracker, number: number): Promise<void> {
   const vm = tracker.create(VIRTUAL_MACHINES, newVm(number));
   const { namespace, name } = tracker.create(IPAM_CLAIMS, newClaimOf(vm) as IPAMClaim).metadata;
   const hasAddress = () => tracker.find(IPAM_CLAIMS, { namespace, name })?.status?.ips?.length === 1;
@@ -52,7 +52,7 @@ async function serveClaim(tracker: ObjectTracker, number: number): Promise<void>
 }
 
 /** Returns how many keys wait, in all queues of a process. */
-async function queueDepth(metricsUrl: string): Promise<number> {
+export async function queueDepth(metricsUrl: string): Promise<number> {
   const text = await (await fetch(metricsUrl)).text();
   const depths = [...text.matchAll(/^holdfast_queue_depth\{.*\} (\d+)$/gm)].map(([, depth]) => Number(depth));
   if (depths.length === 0) throw new Error('no metric holdfast_queue_depth');

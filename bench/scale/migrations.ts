@@ -1,0 +1,63 @@
+import { until } from '../../bed/processes/wait.js';
+import { PODS, VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
+import type { ObjectTracker } from '../../kube/testing/object-tracker.js';
+import type { Figure } from '../report.js';
+import { launcherNameOf, placeOf } from './cluster.js';
+import { READY_MS, type Served, startPart } from './part-process.js';
+import { queueDepth, serveClaim, serveVm } from './takeover.js';
+
+const MIGRATIONS_AT_ONCE = 500;
+const SERVED_SECONDS = 2;
+
+/** Measures a leader while many VMs migrate at the same moment, as when a rack of nodes is drained. */
+export async function measureMigrations(name: 'controller' | 'ipam', vms: number, served: Served): Promise<Figure[]> {
+  const { tracker, server } = served;
+  const { child, ready, metricsUrl } = await startPart(name, served);
+  await ready();
+  await until('an empty queue', async () => (await queueDepth(metricsUrl)) === 0, { timeoutMs: READY_MS });
+  server.requests.clear();
+  const first = name === 'controller' ? 0 : MIGRATIONS_AT_ONCE; // a VM migrates once
+  const numbers = Array.from({ length: MIGRATIONS_AT_ONCE }, (_, n) => first + n).filter((n) => n < vms);
+  const began = performance.now();
+  const seconds = () => (performance.now() - began) / 1000;
+  for (const n of numbers) beginMigration(tracker, n);
+  await (name === 'controller' ? serveVm(tracker, vms + 3) : serveClaim(tracker, vms + 4));
+  const servedSeconds = seconds();
+  for (const n of numbers) endMigration(tracker, n);
+  await until('an empty queue', async () => (await queueDepth(metricsUrl)) === 0, { timeoutMs: READY_MS });
+  const emptySeconds = seconds();
+  const writes = [...server.requests].filter(([kind]) => !/^GET | leases$/.test(kind));
+  await child.stop();
+  const title = `scale: ${name}, ${vms} VMs, ${numbers.length} migrations at once`;
+  const what = name === 'controller' ? 'a new VM has its claim' : 'a new claim has its address';
+  return [
+    { name: `${title}: ${what} after`, value: servedSeconds, unit: 's', target: { atMost: SERVED_SECONDS } },
+    { name: `${title}: the queue is empty after`, value: emptySeconds, unit: 's' },
+    { name: `${title}: writes`, value: writes.reduce((sum, [, count]) => sum + count, 0), unit: '' },
+  ];
+}
+
+/** As virt-controller does: a launcher on the target, and the state of the migration. */
+function beginMigration(tracker: ObjectTracker, n: number): void {
+  const { namespace, name } = placeOf(n);
+  const [sourcePod, targetPod] = [launcherNameOf(name), `${launcherNameOf(name)}-target`];
+  const source = tracker.get(PODS, { namespace, name: sourcePod });
+  const { uid: _uid, resourceVersion: _version, ...metadata } = source.metadata;
+  tracker.create(PODS, {
+    ...source,
+    metadata: { ...metadata, name: targetPod },
+    spec: { ...source.spec, nodeName: 'node-2' },
+  });
+  tracker.change(VIRTUAL_MACHINE_INSTANCES, { namespace, name }, ({ status = {} }) => {
+    const state = { sourcePod, targetPod, sourceNode: 'node-1', targetNode: 'node-2', migrationUid: `migration-${n}` };
+    Object.assign(status, { migrationState: state });
+  });
+}
+
+function endMigration(tracker: ObjectTracker, n: number): void {
+  const { namespace, name } = placeOf(n);
+  tracker.change(VIRTUAL_MACHINE_INSTANCES, { namespace, name }, ({ status = {} }) => {
+    Object.assign(status, { nodeName: 'node-2', migrationState: { ...status.migrationState, completed: true } });
+  });
+  tracker.remove(PODS, { namespace, name: launcherNameOf(name) });
+}
