@@ -1,25 +1,38 @@
 import { join } from 'node:path';
 import type { Client } from '../../kube/client.js';
 import { until } from '../processes/wait.js';
-import { createAll, readManifests, resourceOf, type Manifest } from './objects.js';
+import { createAll, readManifests, type Manifest } from './objects.js';
 
 const CRD_FILES = [
   join(import.meta.dirname, '..', 'manifests', 'network-attachment-definitions.yaml'),
   join(import.meta.dirname, '..', '..', 'manifests', 'crds', 'ipamclaims.yaml'),
 ];
 
-/** Creates the CRDs of Multus and of claims and those in `more`, and waits until all are established. */
+/** Creates the CRDs of Multus and of claims and those in `more`, and waits until all are served. */
 export async function createCrds(client: Client, more: readonly Manifest[]): Promise<void> {
   const crds = [...more, ...(await Promise.all(CRD_FILES.map(readManifests))).flat()];
   await createAll(client, crds);
-  await Promise.all(crds.map((crd) => waitEstablished(client, crd)));
+  const kinds = new Map<string, string[]>();
+  for (const { spec } of crds) {
+    const { group, names, versions } = spec as CrdSpec;
+    for (const { name, served } of versions)
+      if (served) kinds.set(`${group}/${name}`, [...(kinds.get(`${group}/${name}`) ?? []), names.plural]);
+  }
+  await Promise.all([...kinds].map(([version, plurals]) => waitServed(client, version, plurals)));
 }
 
-async function waitEstablished(client: Client, crd: Manifest): Promise<void> {
-  await until(`${crd.metadata.name} to be served`, async () => {
-    const { status } = await client.get(resourceOf(crd), { name: crd.metadata.name });
-    const { conditions = [] } = (status ?? {}) as { conditions?: { type: string; status: string }[] };
-    return conditions.some((condition) => condition.type === 'Established' && condition.status === 'True');
+interface CrdSpec {
+  readonly group: string;
+  readonly names: { readonly plural: string };
+  readonly versions: readonly { readonly name: string; readonly served: boolean }[];
+}
+
+/** Reads the discovery, which lists established kinds, because CRDs have up to a megabyte. */
+async function waitServed({ transport }: Client, version: string, plurals: readonly string[]): Promise<void> {
+  await until(`${plurals.join()} of ${version} to be served`, async () => {
+    const list = await transport.request({ method: 'GET', path: `/apis/${version}` });
+    const served = new Set((list as { resources: { name: string }[] }).resources.map(({ name }) => name));
+    return plurals.every((plural) => served.has(plural));
   });
 }
 
