@@ -24,7 +24,7 @@ interface Identity extends KeyPair {
 /** The address of the API server for real nodes, and that of the Service `kubernetes`, for their pods. */
 export const API_SERVER_ADDRESSES = ['10.77.0.1', '10.96.0.1'] as const;
 
-/** Files of the PKI of one bed. */
+/** Files of a PKI. */
 export interface Certificates {
   /** PEM of the CA that signed the serving certificate. */
   readonly ca: string;
@@ -49,17 +49,13 @@ export interface Certificates {
   readonly serviceAccountPublicKey: string;
 }
 
-/** Creates the PKI of one bed in `folder`. */
+/** Made once for all beds of this process, because it takes half a second of CPU time. */
+let pki: ReturnType<typeof createPki> | undefined;
+
+/** Writes a PKI into `folder`. */
 export async function makeCertificates(folder: string): Promise<Certificates> {
   await mkdir(folder, { recursive: true });
-  // Two key pairs for five purposes: RSA keys take seconds on a busy machine, and this PKI protects nothing.
-  const [signing, presenting] = await Promise.all([makeKeyPair(), makeKeyPair()]);
-  const ca = certify({ name: 'bed-ca', keys: signing });
-  const frontCa = certify({ name: 'bed-front-proxy-ca', keys: signing });
-  const serving = certify({ name: 'bed', keys: presenting, issuer: ca });
-  const front = certify({ name: 'front-proxy-client', keys: presenting, issuer: frontCa });
-  const clientOf = (name: string, group: string) => certify({ name, group, keys: presenting, issuer: ca });
-  const kubeletClient = clientOf('kube-apiserver-kubelet-client', 'system:masters');
+  const { ca, frontCa, serving, front, kubeletClient, presenting, clientOf } = await (pki ??= createPki());
   const save = async (file: string, content: string) => {
     const path = join(folder, file);
     await writeFile(path, content, { mode: 0o600 });
@@ -80,6 +76,18 @@ export async function makeCertificates(folder: string): Promise<Certificates> {
     serviceAccountKey: await save('service-account.key', presenting.privateKey),
     serviceAccountPublicKey: await save('service-account.pub', presenting.publicKey),
   };
+}
+
+async function createPki() {
+  // Two key pairs for five purposes: RSA keys take seconds on a busy machine, and this PKI protects nothing.
+  const [signing, presenting] = await Promise.all([makeKeyPair(), makeKeyPair()]);
+  const ca = certify({ name: 'bed-ca', keys: signing });
+  const frontCa = certify({ name: 'bed-front-proxy-ca', keys: signing });
+  const serving = certify({ name: 'bed', keys: presenting, issuer: ca });
+  const front = certify({ name: 'front-proxy-client', keys: presenting, issuer: frontCa });
+  const clientOf = (name: string, group: string) => certify({ name, group, keys: presenting, issuer: ca });
+  const kubeletClient = clientOf('kube-apiserver-kubelet-client', 'system:masters');
+  return { ca, frontCa, serving, front, kubeletClient, presenting, clientOf };
 }
 
 /** Uses OpenSSL in a thread, because node-forge takes seconds. */
