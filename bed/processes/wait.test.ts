@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { until, untilValue, waitLonger } from './wait.js';
+import { pauseAfter, until, untilValue, waitLonger } from './wait.js';
 
 async function failureOf(waiting: Promise<unknown>): Promise<string> {
   return waiting.then(
@@ -48,6 +48,10 @@ describe('Waiting', () => {
     expect(await failureOf(waiting))
       .to.include('phase Running')
       .and.to.include('{"phase":"Pending"}');
+  });
+
+  it('probes less often the longer it takes, at least four times a second', () => {
+    expect([0, 400, 800, 60_000].map(pauseAfter)).to.deep.equal([50, 50, 100, 250]);
   });
 
   it('takes longer where only the result matters', async () => {

@@ -1,13 +1,16 @@
 /** Timeout and interval of a wait. */
 export interface WaitOptions {
   timeoutMs?: number;
+  /** The time between two probes. By default it grows with the time that has passed. */
   everyMs?: number;
   /** Ends the wait early, with the signal's reason as the error. */
   signal?: AbortSignal;
 }
 
 const DEFAULT_TIMEOUT_MS = 60_000;
-const DEFAULT_EVERY_MS = 50;
+/** A probe that reads from the API server costs milliseconds of CPU time there and here, and many tests wait for seconds. */
+const [SHORTEST_PAUSE_MS, LONGEST_PAUSE_MS] = [50, 250];
+const PAUSE_SHARE = 1 / 8;
 let patience = 1;
 
 /** Multiplies the timeouts of all waits in this process. The demo shows what happens; how soon depends on what else the machine does. */
@@ -25,9 +28,9 @@ export async function until<T>(
   probe: () => Promise<T> | T,
   options: WaitOptions = {},
 ): Promise<Exclude<T, undefined | null | false>> {
-  const { everyMs = DEFAULT_EVERY_MS, signal } = options;
+  const { everyMs, signal } = options;
   const timeoutMs = patience * (options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
-  const deadline = Date.now() + timeoutMs;
+  const started = Date.now();
   for (;;) {
     let seen: string;
     try {
@@ -38,8 +41,9 @@ export async function until<T>(
       seen = `last error: ${error instanceof Error ? error.message : String(error)}`;
     }
     signal?.throwIfAborted();
-    if (Date.now() >= deadline) throw new Error(`waited ${timeoutMs} ms for ${description}; ${seen}`);
-    await pause(everyMs);
+    const passedMs = Date.now() - started;
+    if (passedMs >= timeoutMs) throw new Error(`waited ${timeoutMs} ms for ${description}; ${seen}`);
+    await pause(everyMs ?? pauseAfter(passedMs));
   }
 }
 
@@ -63,6 +67,11 @@ export async function untilValue<T>(
     options,
   );
   return value;
+}
+
+/** Returns the time until the next probe: an eighth of the time that has passed, within bounds. */
+export function pauseAfter(passedMs: number): number {
+  return Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, passedMs * PAUSE_SHARE));
 }
 
 function isFound<T>(value: T): value is Exclude<T, undefined | null | false> {
