@@ -13,7 +13,8 @@ import {
 import * as vm from '../../bed/story/vms/vm.js';
 import { until, untilValue } from '../../bed/processes/wait.js';
 import { type Migration, MIGRATIONS } from '../../bed/story/vms/migrations.js';
-import { startBed, type Bed } from '../../bed/bed.js';
+import type { Bed } from '../../bed/bed.js';
+import { useBareBed } from '../../bed/story/bare-bed.js';
 
 const NAMESPACE = 'smoke';
 const VM = { namespace: NAMESPACE, name: 'vm1' };
@@ -39,7 +40,7 @@ describe('The test bed', function () {
 
   before(async () => {
     const started = Date.now();
-    bed = await startBed({ progress: (line) => console.log(`    ${Date.now() - started} ms ${line}`) });
+    bed = await startBareBed((line) => console.log(`    ${Date.now() - started} ms ${line}`));
     await bed.client.create(NAMESPACES, { metadata: { name: NAMESPACE } });
     for (const name of ['blue', 'green']) {
       const config = JSON.stringify({ cniVersion: '1.0.0', name, type: 'bridge', bridge: name });
@@ -50,7 +51,12 @@ describe('The test bed', function () {
     }
   });
 
-  after(() => bed.stop());
+  after('remove all VMs', async () => {
+    await bed.client.delete(NAMESPACES, { name: NAMESPACE });
+    await until('the namespace to be gone', async () => !(await bed.client.find(NAMESPACES, { name: NAMESPACE })));
+  });
+
+  const startBareBed = useBareBed();
 
   afterEach(() => bed.switches.clear());
 

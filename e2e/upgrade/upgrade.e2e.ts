@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { startBed, type Bed } from '../../bed/bed.js';
-import { argsWithoutIgnoreUnknown } from '../../bed/network/multus.js';
+import type { Bed } from '../../bed/bed.js';
 import { pendingDeletesOn } from '../../bed/faults/agent-pods.js';
 import { PodObserver } from '../../bed/faults/pod-observer.js';
 import { CURRENT_RELEASE, previousRelease, type Release } from '../../bed/holdfast/release.js';
 import { ClaimLeaseObserver } from '../../bed/story/claim-lease-observer.js';
+import { useBareBed } from '../../bed/story/bare-bed.js';
 import { reportSkipped } from '../../test/report-skipped.js';
 import { EVENTS } from '../../bed/story/events.js';
 import { Story } from '../../bed/story/story.js';
@@ -36,7 +36,7 @@ describe('Upgrades between the previous release and this version', function () {
       return this.skip();
     }
     previous = found;
-    bed = await startBed({ argsOf: argsWithoutIgnoreUnknown });
+    bed = await startBareBed();
     if (bed.wire === undefined) return this.skip();
     rollout = new Rollout(bed);
     await rollout.applyManifests(previous);
@@ -48,10 +48,10 @@ describe('Upgrades between the previous release and this version', function () {
     await workloads.waitForBlocks();
   });
 
-  after('stop the bed', async () => {
+  after('stop the observers', async () => {
     await Promise.all([...claimObservers, ...podObservers].map((each) => each.stop()));
-    await (bed as Bed | undefined)?.stop();
   });
+  const startBareBed = useBareBed();
 
   beforeEach('go on only if all was well', function () {
     if (hasFailed) this.skip();
