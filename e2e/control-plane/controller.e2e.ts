@@ -24,10 +24,11 @@ import { applyAll } from '../../controller/claims/apply.js';
 import { createController } from '../../controller/main.js';
 import { CONTROLLER_SETTINGS, type ControllerConfig } from '../../process/config/config.js';
 import { type Component, type ProcessContext, closeContext, createContext } from '../../process/context.js';
+import { EMPTY_SERVER } from '../../manifests/testing/shared-server.js';
 import { NAMESPACE, claim, launcher, nad, vm, vmReference, vmi } from '../../test/objects/workload-objects.js';
 import type { Resource } from '../../kube/resource.js';
 import { Transport } from '../../kube/transport/transport.js';
-import { type ControlPlane, startControlPlane } from '../../bed/control-plane/control-plane.js';
+import type { ControlPlane } from '../../bed/control-plane/control-plane.js';
 import { createCrds, kubeVirtKind } from '../../bed/control-plane/crds.js';
 import { createAll, readManifests, resourceOf } from '../../bed/control-plane/objects.js';
 import { writeServiceAccountKubeconfig } from '../../bed/control-plane/service-accounts.js';
@@ -53,9 +54,8 @@ describe('The controller with a real API server', function () {
   let plane: ControlPlane;
   const running = new Set<Running>();
 
-  before(async function () {
-    this.timeout(15 * 60_000); // the first run builds the API server
-    plane = await startControlPlane();
+  EMPTY_SERVER.use(this, async (started) => {
+    plane = started;
     await createCrds(plane.client, [...KUBEVIRT_KINDS, kubeVirtKind('kubevirts', 'KubeVirt')]);
     const files = [
       'base/claims/namespace.yaml',
@@ -87,8 +87,6 @@ describe('The controller with a real API server', function () {
       }
     }
   });
-
-  after(() => plane.stop());
 
   async function start(changes: Partial<ControllerConfig> = {}, identity = 'only'): Promise<Running> {
     const kubeconfig = await writeServiceAccountKubeconfig(plane, { namespace: SYSTEM, name: NAME });

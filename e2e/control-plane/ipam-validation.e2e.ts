@@ -17,10 +17,11 @@ import { nadRightsFrom } from '../../api/networks/nad-rights.js';
 import { IPAM_SETTINGS, type IpamConfig } from '../../process/config/config.js';
 import { type Component, type ProcessContext, closeContext, createContext } from '../../process/context.js';
 import { ADDRESS_POOL_WATCH, NAD_WATCH } from '../../cluster/watch-specs.js';
+import { EMPTY_SERVER } from '../../manifests/testing/shared-server.js';
 import { faultOf, requestErrorOf } from '../../test/request-error.js';
 import { holdfastConfig } from '../../test/objects/pool-objects.js';
 import { poolLeaseOf } from '../../ipam/validation/testing/validation-view.js';
-import { type ControlPlane, startControlPlane } from '../../bed/control-plane/control-plane.js';
+import type { ControlPlane } from '../../bed/control-plane/control-plane.js';
 import { createCrds } from '../../bed/control-plane/crds.js';
 import { readManifests, resourceOf } from '../../bed/control-plane/objects.js';
 import { findFreePorts } from '../../bed/processes/ports.js';
@@ -47,9 +48,8 @@ describe('The validation of pools and networks with a real API server', function
   /** The leases in use, in place of the real ones. */
   let leases: PoolLease[];
 
-  before(async function () {
-    this.timeout(15 * 60_000); // the first run builds the API server
-    plane = await startControlPlane();
+  EMPTY_SERVER.use(this, async (started) => {
+    plane = started;
     [port = 0] = await findFreePorts(1);
     await createCrds(plane.client, await readManifests(join(MANIFESTS, 'crds', 'addresspools.yaml')));
     await install();
@@ -57,10 +57,7 @@ describe('The validation of pools and networks with a real API server', function
     await until('the webhook is asked', async () => (await faultOf(dryRun({ subnets: overlapping }))) === '400');
   });
 
-  after(async () => {
-    await stop();
-    await plane.stop();
-  });
+  after(() => stop());
 
   beforeEach(() => {
     leases = [];

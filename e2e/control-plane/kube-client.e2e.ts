@@ -11,9 +11,10 @@ import { LEASES, LeaderElection } from '../../kube/leader-election.js';
 import { silentLogger } from '../../kube/log.js';
 import type { Resource } from '../../kube/resource.js';
 import { CONFIG_MAPS, NAMESPACES, SECRETS } from '../../kube/resources.js';
+import { EMPTY_SERVER } from '../../manifests/testing/shared-server.js';
 import { Transport } from '../../kube/transport/transport.js';
 import { faultOf, requestErrorOf } from '../../test/request-error.js';
-import { type ControlPlane, startControlPlane } from '../../bed/control-plane/control-plane.js';
+import type { ControlPlane } from '../../bed/control-plane/control-plane.js';
 import { SERVICE_ACCOUNTS } from '../../bed/control-plane/service-accounts.js';
 import { until } from '../../bed/processes/wait.js';
 
@@ -32,12 +33,11 @@ describe('The Kubernetes client', function () {
   let plane: ControlPlane;
   let client: Client;
 
-  before(async () => {
-    plane = await startControlPlane();
+  EMPTY_SERVER.use(this, async (started) => {
+    plane = started;
     client = plane.client;
     await client.create(NAMESPACES, { metadata: { name: NAMESPACE } });
   });
-  after(() => plane.stop());
 
   function configMap(name: string, data: Record<string, string> = {}) {
     return { metadata: { namespace: NAMESPACE, name }, data };

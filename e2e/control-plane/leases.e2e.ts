@@ -15,10 +15,11 @@ import {
 import { Client } from '../../kube/client.js';
 import { loadCredentials } from '../../kube/transport/credentials.js';
 import { classifyError } from '../../kube/errors.js';
+import { EMPTY_SERVER } from '../../manifests/testing/shared-server.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { Transport } from '../../kube/transport/transport.js';
 import { writeLease } from '../../cluster/lease-writes.js';
-import { type ControlPlane, startControlPlane } from '../../bed/control-plane/control-plane.js';
+import type { ControlPlane } from '../../bed/control-plane/control-plane.js';
 import { createAll, readManifests } from '../../bed/control-plane/objects.js';
 import { MANIFESTS } from '../../bed/holdfast/manifests.js';
 import { until } from '../../bed/processes/wait.js';
@@ -62,8 +63,8 @@ describe('Concurrent allocations', function () {
   let plane: ControlPlane;
   let racers: Racer[] = [];
 
-  before(async () => {
-    plane = await startControlPlane();
+  EMPTY_SERVER.use(this, async (started) => {
+    plane = started;
     await createAll(plane.client, await readManifests(join(MANIFESTS, 'crds', 'addressleases.yaml')));
     await until('leases are served', () => plane.client.list(ADDRESS_LEASES));
     racers = await Promise.all(
@@ -76,7 +77,6 @@ describe('Concurrent allocations', function () {
 
   after(async () => {
     await Promise.all(racers.map(({ client }) => client.transport.close()));
-    await plane.stop();
   });
 
   /** All processes try the same on all addresses at once. @returns the winner of each address */

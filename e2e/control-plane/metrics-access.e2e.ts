@@ -9,9 +9,10 @@ import { loadCredentials } from '../../kube/transport/credentials.js';
 import { silentLogger } from '../../kube/log.js';
 import { NAMESPACES } from '../../kube/resources.js';
 import { Transport } from '../../kube/transport/transport.js';
+import { EMPTY_SERVER } from '../../manifests/testing/shared-server.js';
 import { type SecureMetrics, serveSecureMetrics } from '../../monitoring/serve-metrics.js';
 import { createMetrics } from '../../process/metrics.js';
-import { type ControlPlane, startControlPlane } from '../../bed/control-plane/control-plane.js';
+import type { ControlPlane } from '../../bed/control-plane/control-plane.js';
 import { createAll, readManifests } from '../../bed/control-plane/objects.js';
 import {
   SERVICE_ACCOUNTS,
@@ -33,8 +34,8 @@ describe('Access to metrics on a real API server', function () {
   let forAudience: SecureMetrics;
   let reader: string;
 
-  before(async () => {
-    plane = await startControlPlane();
+  EMPTY_SERVER.use(this, async (started) => {
+    plane = started;
     await plane.client.create(NAMESPACES, { metadata: { name: NAMESPACE } });
     for (const file of ['controller.yaml', 'people.yaml'])
       await createAll(plane.client, await readManifests(join(MANIFESTS, 'base', 'claims', 'rbac', file)));
@@ -62,7 +63,6 @@ describe('Access to metrics on a real API server', function () {
   after(async () => {
     await Promise.all([served.close(), forAudience.close()]);
     await client.transport.close();
-    await plane.stop();
   });
 
   async function serve(metricsAudiences: readonly string[]): Promise<SecureMetrics> {
