@@ -119,7 +119,7 @@ class Controller implements ElectedWork {
   }
 
   #addAll(): void {
-    this.#add(allKeys(this.#listers));
+    void this.#term?.queue.addAll(allKeys(this.#listers), 'low');
   }
 
   startWork(): void {

@@ -2,6 +2,13 @@ import { backoffDelay } from './retry.js';
 import type { Clock, Random } from './clock.js';
 import { type KubeMetrics, silentMetrics } from './metrics.js';
 import { TimeSlice } from './run-in-slices.js';
+import { WorkQueueLane } from './workqueue-lane.js';
+
+/**
+ * Keys of changes have normal priority, and keys of all objects, when a leader begins, low priority. A key that waits with low priority is raised
+ * by a change.
+ */
+export type Priority = 'normal' | 'low';
 
 interface WorkQueueOptions {
   /** For metrics. */
@@ -21,6 +28,8 @@ interface WorkQueueOptions {
 
 /** Cluster-scoped keys belong to no tenant. */
 const NO_TENANT = '';
+/** After so many keys of normal priority, one of low priority is next: otherwise these could wait forever. */
+const NORMAL_IN_A_ROW = 3;
 
 interface DelayedKey {
   due: number;
@@ -33,6 +42,8 @@ interface DelayedKey {
  *
  * Groups of keys take turns, so that the keys of one tenant, retries too, delay those of another one by one key at most. By default, a group is a namespace.
  * A group has at most half of the workers, because each of its syncs may take long.
+ *
+ * Keys of normal priority come before those of low priority, which get a quarter of the turns.
  */
 export class WorkQueue {
   readonly #name: string;
@@ -41,17 +52,16 @@ export class WorkQueue {
   readonly #metrics: KubeMetrics;
   readonly #groupOf: (key: string) => string;
   readonly #maxPerGroup: number;
-  /** The waiting keys of each group that has some. */
-  readonly #groups = new Map<string, Fifo<string>>();
-  /** The groups that wait and may have another worker. The one whose turn is next comes first. */
-  readonly #turns = new Fifo<string>();
+  readonly #lanes: Readonly<Record<Priority, WorkQueueLane>>;
+  /** Keys of normal priority that were taken while others of low priority waited. */
+  #normalInARow = 0;
   /** How many keys of each group are being processed. */
   readonly #workersOf = new Map<string, number>();
   #length = 0;
-  /** Keys that wait for a worker, including those that are being processed and will be queued again. */
-  readonly #dirty = new Set<string>();
   /** The keys that workers have, with their groups. */
   readonly #processing = new Map<string, string>();
+  /** Keys that are being processed and will be queued again. */
+  readonly #again = new Map<string, Priority>();
   readonly #delayed = new Map<string, DelayedKey>();
   readonly #failures = new Map<string, number>();
   #takers: ((key: string | undefined) => void)[] = [];
@@ -65,6 +75,8 @@ export class WorkQueue {
     this.#metrics = options.metrics ?? silentMetrics;
     this.#groupOf = options.groupOf ?? namespaceOf;
     this.#maxPerGroup = Math.ceil((options.workers ?? Infinity) / 2);
+    const mayHaveWorker = (group: string) => this.#mayHaveWorker(group);
+    this.#lanes = { normal: new WorkQueueLane(mayHaveWorker), low: new WorkQueueLane(mayHaveWorker) };
   }
 
   /** Keys that wait for a free worker. */
@@ -72,21 +84,26 @@ export class WorkQueue {
     return this.#length;
   }
 
-  add(key: string): void {
-    if (this.#shuttingDown || this.#dirty.has(key)) return;
-    this.#dirty.add(key);
-    if (!this.#processing.has(key)) this.#push(key);
+  add(key: string, priority: Priority = 'normal'): void {
+    if (this.#shuttingDown) return;
+    if (!this.#processing.has(key)) this.#push(key, priority);
+    else if (this.#again.get(key) !== 'normal') this.#again.set(key, priority);
   }
 
-  /** Adds many keys, each once. Workers, timers and I/O run in between if it takes long. It ends early when the queue is shut down. */
-  async addAll(keys: Iterable<string>): Promise<void> {
+  /**
+   * Adds many keys, each once. Workers, timers and I/O run in between if it takes long. It ends early when the queue is shut down.
+   * @param keys undefined where the search for the next key takes long
+   */
+  async addAll(keys: Iterable<string | undefined>, priority: Priority = 'normal'): Promise<void> {
     const slice = new TimeSlice(this.#clock);
     // a key may be finished before it comes again
     const added = new Set<string>();
     for (const key of keys) {
       if (this.#shuttingDown) return;
-      if (!added.has(key)) this.add(key);
-      added.add(key);
+      if (key !== undefined && !added.has(key)) {
+        added.add(key);
+        this.add(key, priority);
+      }
       if (slice.isOver) await slice.renew();
     }
   }
@@ -138,8 +155,9 @@ export class WorkQueue {
   done(key: string): void {
     const group = this.#processing.get(key);
     this.#processing.delete(key);
-    if (group !== undefined) this.#freeWorker(group);
-    if (this.#dirty.has(key)) this.#push(key);
+    if (group !== undefined) this.#setWorkers(group, (this.#workersOf.get(group) ?? 0) - 1);
+    const again = this.#again.get(key);
+    if (again !== undefined && this.#again.delete(key)) this.#push(key, again);
     this.#serve();
     this.#settle();
   }
@@ -161,16 +179,11 @@ export class WorkQueue {
     return drained;
   }
 
-  #push(key: string): void {
-    const group = this.#groupOf(key);
-    let keys = this.#groups.get(group);
-    if (keys === undefined) {
-      keys = new Fifo();
-      this.#groups.set(group, keys);
-      if (this.#mayHaveWorker(group)) this.#turns.push(group);
-    }
-    keys.push(key);
-    this.#length++;
+  #push(key: string, priority: Priority): void {
+    const { normal, low } = this.#lanes;
+    if (normal.has(key) || (priority === 'low' && low.has(key))) return;
+    if (!low.delete(key)) this.#length++;
+    this.#lanes[priority].add(key, this.#groupOf(key));
     this.#serve();
     this.#metrics.queueDepth(this.#name, this.length);
   }
@@ -183,30 +196,31 @@ export class WorkQueue {
   }
 
   #shift(): string | undefined {
-    const group = this.#turns.shift();
-    const keys = group === undefined ? undefined : this.#groups.get(group);
-    const key = keys?.shift();
-    if (group === undefined || keys === undefined || key === undefined) return undefined;
-    this.#workersOf.set(group, (this.#workersOf.get(group) ?? 0) + 1);
-    if (keys.length === 0) this.#groups.delete(group);
-    else if (this.#mayHaveWorker(group)) this.#turns.push(group);
+    const next = this.#nextLane().take();
+    if (next === undefined) return undefined;
+    const { group, key } = next;
+    this.#setWorkers(group, (this.#workersOf.get(group) ?? 0) + 1);
     this.#length--;
-    this.#dirty.delete(key);
     this.#processing.set(key, group);
     this.#metrics.queueDepth(this.#name, this.length);
     return key;
+  }
+
+  #nextLane(): WorkQueueLane {
+    const { normal, low } = this.#lanes;
+    const isNormal = normal.isReady && (!low.isReady || this.#normalInARow < NORMAL_IN_A_ROW);
+    this.#normalInARow = isNormal && low.isReady ? this.#normalInARow + 1 : 0;
+    return isNormal ? normal : low;
   }
 
   #mayHaveWorker(group: string): boolean {
     return group === NO_TENANT || (this.#workersOf.get(group) ?? 0) < this.#maxPerGroup;
   }
 
-  #freeWorker(group: string): void {
-    const couldHaveMore = this.#mayHaveWorker(group);
-    const workers = (this.#workersOf.get(group) ?? 0) - 1;
+  #setWorkers(group: string, workers: number): void {
     if (workers > 0) this.#workersOf.set(group, workers);
     else this.#workersOf.delete(group);
-    if (!couldHaveMore && this.#groups.has(group)) this.#turns.push(group);
+    for (const lane of [this.#lanes.normal, this.#lanes.low]) lane.update(group);
   }
 
   #settle(): void {
@@ -217,28 +231,4 @@ export class WorkQueue {
 
 function namespaceOf(key: string): string {
   return key.slice(0, Math.max(key.indexOf('/'), 0));
-}
-
-/** A queue with a moving head, because shifting an array of many thousands of elements is slow. */
-class Fifo<T> {
-  #elements: T[] = [];
-  #head = 0;
-
-  get length(): number {
-    return this.#elements.length - this.#head;
-  }
-
-  push(element: T): void {
-    this.#elements.push(element);
-  }
-
-  shift(): T | undefined {
-    if (this.length === 0) return undefined;
-    const element = this.#elements[this.#head++];
-    if (this.#head * 2 > this.#elements.length) {
-      this.#elements = this.#elements.slice(this.#head);
-      this.#head = 0;
-    }
-    return element;
-  }
 }

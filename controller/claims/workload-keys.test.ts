@@ -117,12 +117,20 @@ describe('the workloads that a change concerns', () => {
   });
 
   it('of the whole cluster are every VM, VMI and owner of a claim', () => {
-    const list = <S>(...objects: S[]) => ({ list: () => objects });
-    const caches = {
-      vms: list(vm({})),
-      vmis: list(vmi({}, { name: 'vm2' })),
-      claims: list(claim({ owner: vmReference('u3', 'vm3') })),
-    };
-    expect([...allKeys(caches)]).to.deep.equal(['vms/vm1', 'vms/vm2', 'vms/vm3']);
+    const caches = cachesOf({
+      ...{ vm: vm({}), vmi: vmi({}, { name: 'vm2' }) },
+      claims: [claim({ owner: vmReference('u3', 'vm3') })],
+    });
+    expect(keysOfAll(caches)).to.have.members(['vms/vm1', 'vms/vm2', 'vms/vm3']);
+  });
+
+  it('of the whole cluster begin with those that have no claim, which may be new', () => {
+    const others = [vm({}, { name: 'new1' }), vm({}, { name: 'new2' })];
+    const caches = cachesOf({ vm: vm({}), otherVms: others, claims: [claim()] });
+    expect(keysOfAll(caches)).to.deep.equal(['vms/new1', 'vms/new2', 'vms/vm1']);
   });
 });
+
+function keysOfAll(caches: Parameters<typeof allKeys>[0]): string[] {
+  return [...new Set([...allKeys(caches)].filter((key) => key !== undefined))];
+}

@@ -2,7 +2,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type KubeObject, joinKey, objectKey } from '../../api/meta.js';
 import { type Pod, controllingVmi } from '../../api/pod.js';
 import type { ObjectChange } from '../../kube/informers/informer.js';
-import { BY_NAD, BY_NAMESPACE, workloadOfClaim } from '../../cluster/watch-specs.js';
+import { BY_NAD, BY_NAMESPACE, BY_WORKLOAD, workloadOfClaim } from '../../cluster/watch-specs.js';
 import { hasPrimaryNetworkLabel } from '../../cluster/primary-network.js';
 import { workloadOfLauncher } from '../caches.js';
 import { claimReferencesOf } from './plan/references.js';
@@ -65,14 +65,27 @@ interface ListSource<S> {
   list(): readonly S[];
 }
 
-/** Returns the keys of all workloads with a VM, a VMI or a claim. A key may come several times. */
-export function* allKeys(caches: {
+/**
+ * Returns the keys of all workloads with a VM, a VMI or a claim, those without a claim first. A key may come several times; undefined where the search for
+ * the next one takes long.
+ */
+export function* allKeys({
+  vms,
+  vmis,
+  claims,
+}: {
   vms: ListSource<KubeObject>;
   vmis: ListSource<KubeObject>;
-  claims: ListSource<IPAMClaim>;
-}): Generator<string> {
-  for (const cache of [caches.vms, caches.vmis]) for (const object of cache.list()) yield objectKey(object);
-  for (const claim of caches.claims.list()) yield* workloadOfClaim(claim);
+  claims: ListSource<IPAMClaim> & { countByIndex(index: string, value: string): number };
+}): Generator<string | undefined> {
+  for (const cache of [vms, vmis]) {
+    for (const object of cache.list()) {
+      const key = objectKey(object);
+      yield claims.countByIndex(BY_WORKLOAD, key) === 0 ? key : undefined;
+    }
+  }
+  for (const cache of [vms, vmis]) for (const object of cache.list()) yield objectKey(object);
+  for (const claim of claims.list()) yield* workloadOfClaim(claim);
 }
 
 function keysByIndex({ vms, vmis }: WorkloadListers, index: string, value: string): string[] {

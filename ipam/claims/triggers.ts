@@ -32,9 +32,8 @@ export function keysOfNetworks(
 }
 
 /**
- * All claims, so that a new leader need not know which of them waited. A key may come several times. Of each namespace, claims that show addresses come first,
- * because after a restore no lease may protect these addresses yet; then all others; each group oldest first. Namespaces take turns anyway. Deleted claims that still
- * have leases come last.
+ * All claims, so that a new leader need not know which of them waited. A key may come several times. Claims without addresses come first; then those that show addresses,
+ * which restore holds keep for them; of each namespace oldest first. Namespaces take turns anyway. Deleted claims that still have leases come last.
  */
 export function* allClaimKeys(
   claims: { list(): readonly IPAMClaim[] },
@@ -48,10 +47,8 @@ export function* allClaimKeys(
     if (own === undefined) byNamespace.set(namespace, [claim]);
     else own.push(claim);
   }
-  for (const own of byNamespace.values()) {
-    yield* keysByAge(own.filter(showsAddresses));
-    yield* keysByAge(own.filter((claim) => !showsAddresses(claim)));
-  }
+  for (const own of byNamespace.values()) yield* keysByAge(own.filter((claim) => !showsAddresses(claim)));
+  for (const own of byNamespace.values()) yield* keysByAge(own.filter(showsAddresses));
   for (const lease of book.all()) yield* claimOf(lease);
 }
 

@@ -3,7 +3,7 @@ import type { VirtualMachine, VirtualMachineInstance } from '../../../api/kubevi
 import type { KubeObject } from '../../../api/meta.js';
 import type { NetworkAttachmentDefinition } from '../../../api/networks/network-attachment.js';
 import type { Pod } from '../../../api/pod.js';
-import { type Listers, observeWorkload, readWorkload } from '../observe.js';
+import { observeWorkload, readWorkload } from '../observe.js';
 import { type ObservedWorkload } from '../plan/observed-workload.js';
 import { LAUNCHER_INDEXES, transformLauncher } from '../../caches.js';
 import { CLAIM_INDEXES, NAD_INDEXES, VMI_INDEXES, VM_INDEXES } from '../../../cluster/watch-specs.js';
@@ -54,7 +54,7 @@ export const PLAIN_BLUE = nad('blue', { name: 'blue-net' });
 export const BROKEN_BLUE = nad('blue', '{"name": "blue-net", "allowPersistentIPs": "yes"}');
 
 /** Caches that hold the given objects, made small as in production. */
-export function cachesOf(given: WorkloadScenario): Listers {
+export function cachesOf(given: WorkloadScenario) {
   const labels = {
     ...(given.optedOut && { 'ipam.holdfast.dev/persistent-ips': 'disabled' }),
     ...(given.isPrimary && { 'k8s.ovn.org/primary-user-defined-network': '' }),

@@ -64,7 +64,7 @@ export class ModelController {
     }
     this.queue.clear();
     this.retries.clear();
-    for (const key of allKeys(this.#caches)) this.queue.add(key);
+    this.#addAll();
   }
 
   /** Delivers some watch events of a kind. Returns whether there were any. */
@@ -78,13 +78,17 @@ export class ModelController {
 
   switchGate(open: boolean): void {
     this.gateOpen = open;
-    for (const key of allKeys(this.#caches)) this.queue.add(key);
+    this.#addAll();
+  }
+
+  #addAll(): void {
+    for (const key of allKeys(this.#caches)) if (key !== undefined) this.queue.add(key);
   }
 
   /** Lets the time pass for which restored claims wait. */
   expireRestored(): void {
     this.#elapsedMs += RESTORE_WAIT_MS;
-    for (const key of allKeys(this.#caches)) this.queue.add(key);
+    this.#addAll();
   }
 
   /** Syncs the workload that has been queued longest. */
