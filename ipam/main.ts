@@ -23,7 +23,8 @@ export function createIpam(shared: ProcessContext, config: IpamConfig): Componen
 class Ipam implements ElectedWork {
   readonly #metrics: IpamMetrics;
   readonly #reconcilers: Reconcilers;
-  /** What only the leader runs besides the reconcilers. */
+  readonly #audit: ReturnType<typeof createAuditLog>;
+  /** What only the leader runs besides the reconcilers and the audit log. */
   readonly #tasks: readonly { start(): void; stop(): Promise<void> }[];
   readonly #validation: Component;
   readonly #referring: Views['referring'];
@@ -45,14 +46,14 @@ class Ipam implements ElectedWork {
       report: createCollectorReport({ log, metrics, events }),
     });
     const unhonoured = new UnhonouredClaims({ ...context, config, gate, directory, events, claims, pods: users });
-    const audit = createAuditLog(config, watched.leases, context);
+    this.#audit = createAuditLog(config, watched.leases, context);
     const unleased = new UnleasedAddresses({
       ...{ ...context, config, directory, book, events, pods, claims, networks },
       count: (addresses) => this.#metrics.setUnleased(addresses),
     });
     const unserved = new UnservedOwners({ ...context, claims, directory });
     const servedNetworks = new ServedNetworksWriter({ ...context, config, pools: watched.pools });
-    this.#tasks = [...(audit ? [audit] : []), collector, unhonoured, unserved, unleased, servedNetworks];
+    this.#tasks = [collector, unhonoured, unserved, unleased, servedNetworks];
     this.#validation = createValidationWebhook(shared, config, {
       leases: book,
       pools: watched.pools.cache,
@@ -79,14 +80,24 @@ class Ipam implements ElectedWork {
     await Promise.all([this.#referring.stop(), this.#validation.stop()]);
   }
 
+  prepare(): Promise<void> {
+    return this.#reconcilers.prepare();
+  }
+
   startWork(signal: AbortSignal): void {
     this.#metrics.begin();
-    for (const task of this.#tasks) task.start();
-    this.#reconcilers.begin(signal);
+    void this.#begin(signal);
+  }
+
+  /** Claims come first: the first rounds of the tasks look at all objects, too. */
+  async #begin(signal: AbortSignal): Promise<void> {
+    this.#audit?.start();
+    await this.#reconcilers.begin(signal);
+    if (!signal.aborted) for (const task of this.#tasks) task.start();
   }
 
   async stopWork(): Promise<void> {
-    await Promise.all([this.#reconcilers.end(), ...this.#tasks.map((task) => task.stop())]);
+    await Promise.all([this.#reconcilers.end(), this.#audit?.stop(), ...this.#tasks.map((task) => task.stop())]);
     this.#metrics.end();
   }
 }

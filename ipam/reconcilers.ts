@@ -49,8 +49,8 @@ export class Reconcilers {
     const { informers, clock } = context;
     const { watched, book, directory } = views;
     this.#deps = deps;
-    this.gate = createPersistentIPsGate(config, informers, () => this.#addAll());
-    this.kubevirt = watchKubeVirt(informers, config.namespace, () => this.#addAll());
+    this.gate = createPersistentIPsGate(config, informers, () => void this.#addAll());
+    this.kubevirt = watchKubeVirt(informers, config.namespace, () => void this.#addAll());
     if (config.featureGates.nodeBlocks) this.#blocks = new BlockReconciler({ context, config, views, gate: this.gate });
     this.#overlaps = new SegmentOverlapTracker(directory, clock, (pools) => this.#add('pools', pools));
     this.#restoreHolds = new RestoreHolds({ claims: watched.claims.cache, book, directory, clock });
@@ -78,8 +78,14 @@ export class Reconcilers {
     this.#blocks?.onChange((keys) => this.#add('pools', keys));
   }
 
-  /** Begins a term of leadership: all keys are queued. */
-  begin(signal: AbortSignal): void {
+  /** Keeps addresses for claims that show them without a lease, and counts the leases of all pools: with many, it takes seconds. */
+  async prepare(): Promise<void> {
+    await this.#restoreHolds.prepare();
+    await this.#countLeases();
+  }
+
+  /** Begins a term of leadership. Resolves when all keys are queued, or when the signal aborts. */
+  async begin(signal: AbortSignal): Promise<void> {
     const { config, views } = this.#deps;
     // all claims that waited in an earlier term are synced again
     this.#waiters.clear();
@@ -89,14 +95,12 @@ export class Reconcilers {
     const blocks = this.#blocks && this.#createLoop('blocks', this.#blocks.createSync(), BLOCK_WORKERS);
     this.#queues = { claims: claims.queue, pools: pools.queue, ...(blocks && { blocks: blocks.queue }) };
     this.#loops = [claims.loop, pools.loop, ...(blocks ? [blocks.loop] : [])];
-    void this.#startLoops(this.#loops, signal);
-    this.#addAll();
+    await this.#startLoops(this.#loops, signal);
   }
 
   /** Ends the term. Resolves after the last sync. */
   async end(): Promise<void> {
     this.#queues = {};
-    this.#restoreHolds.stop();
     const loops = this.#loops.map((loop) => loop.stop());
     this.#loops = [];
     await Promise.all(loops);
@@ -104,6 +108,7 @@ export class Reconcilers {
 
   /** Call it when the process stops. */
   stop(): void {
+    this.#restoreHolds.stop();
     this.#overlaps.stop();
   }
 
@@ -111,21 +116,27 @@ export class Reconcilers {
     void this.#queues[queue]?.addAll(keys);
   }
 
-  #addAll(): void {
-    if (this.#queues.claims === undefined) return;
+  async #addAll(): Promise<void> {
+    const { claims, pools, blocks } = this.#queues;
     const { watched, book } = this.#deps.views;
-    this.#add('pools', allPoolKeys(watched.pools.cache, watched.networks.cache));
-    this.#add('claims', allClaimKeys(watched.claims.cache, book));
-    this.#add('blocks', this.#blocks?.allPools() ?? []);
+    await pools?.addAll(allPoolKeys(watched.pools.cache, watched.networks.cache), 'low');
+    await blocks?.addAll(this.#blocks?.allPools() ?? [], 'low');
+    await claims?.addAll(allClaimKeys(watched.claims.cache, book), 'low');
   }
 
-  /** First, addresses are kept for claims that show them without a lease, and the leases of all pools are counted. */
+  /** First, holds of addresses are rechecked, and the leases of pools whose spec has changed since {@link prepare} are counted. */
   async #startLoops(loops: readonly ControllerLoop[], signal: AbortSignal): Promise<void> {
-    const { watched, directory, usage } = this.#deps.views;
     const haveHolds = await this.#restoreHolds.start(signal);
+    await this.#countLeases(signal);
+    if (!haveHolds || signal.aborted) return;
+    for (const loop of loops) loop.start();
+    await this.#addAll();
+  }
+
+  async #countLeases(signal?: AbortSignal): Promise<void> {
+    const { watched, directory, usage } = this.#deps.views;
     for (const name of watched.pools.cache.keys())
       await usage.prepare(name, directory.pool(name), this.#deps.context.clock, signal);
-    if (haveHolds && !signal.aborted) for (const loop of loops) loop.start();
   }
 
   #createLoop(of: string, sync: Sync, workers: number, groupOf?: (key: string) => string) {

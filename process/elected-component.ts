@@ -9,6 +9,7 @@ export interface ElectedContext extends ProcessContext, Pick<Leadership, 'whileL
 
 /** The work of an elected component. What it starts outside of its terms runs in all replicas. */
 export interface ElectedWork extends Pick<LeadershipOptions, 'startWork' | 'stopWork'> {
+  prepare?(): Promise<void>;
   start?(): Promise<void>;
   ready?(): string | undefined;
   notice?(): string | undefined;
@@ -38,6 +39,7 @@ export function createElectedComponent(
   const work = createWork({ ...context, events, whileLeading: (sync) => leadership.whileLeading(sync) });
   const leadership = new Leadership({
     ...{ context, config, name: component, identity },
+    prepare: async () => work.prepare?.(),
     startWork: (signal) => work.startWork(signal),
     stopWork: () => work.stopWork(),
   });

@@ -12,14 +12,17 @@ describe('Leadership', () => {
   let leadership: Leadership;
   let metrics: Metrics;
 
-  async function lead(leaderElect: boolean): Promise<void> {
+  async function lead(
+    leaderElect: boolean,
+    { api = new MemoryTransport(), prepare }: { api?: MemoryTransport; prepare?: () => Promise<void> } = {},
+  ): Promise<void> {
     now = 0;
     terms = 0;
     metrics = new Metrics();
     await new Promise<void>((resolve) => {
       leadership = new Leadership({
         context: {
-          client: new Client(new MemoryTransport()),
+          client: new Client(api),
           informers: { synced: () => Promise.resolve() },
           clock: { ...systemClock, now: () => now },
           random: () => 0,
@@ -29,6 +32,7 @@ describe('Leadership', () => {
         config: { leaderElect, namespace: 'holdfast' },
         name: 'holdfast-controller',
         identity: 'a',
+        ...(prepare && { prepare }),
         startWork: () => {
           terms++;
           resolve();
@@ -64,6 +68,18 @@ describe('Leadership', () => {
     await lead(false);
     now = 1e9;
     expect(await syncsOnce()).to.equal(true);
+  });
+
+  it('is no candidate before its work is prepared', async () => {
+    let prepared: () => void = () => undefined;
+    const preparing = new Promise<void>((resolve) => (prepared = resolve));
+    const api = new MemoryTransport();
+    const started = lead(true, { api, prepare: () => preparing });
+    for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
+    expect([terms, api.requests.length]).to.deep.equal([0, 0]);
+    prepared();
+    await started;
+    expect(terms).to.equal(1);
   });
 
   for (const leaderElect of [true, false]) {

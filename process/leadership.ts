@@ -14,6 +14,8 @@ export interface LeadershipOptions {
   readonly name: string;
   /** Unique among the candidates. */
   readonly identity: string;
+  /** Prepares work, once, after the caches are filled. Until it resolves, this process is no candidate. */
+  readonly prepare?: () => Promise<void>;
   /** Starts to work, after the caches are filled. The signal aborts when work must stop, before `end` is called. */
   readonly startWork: (signal: AbortSignal) => void;
   /** Resolves when all work has ended. */
@@ -56,11 +58,11 @@ export class Leadership {
   }
 
   async #work(): Promise<void> {
-    const { context, config } = this.#options;
+    const { context, config, prepare } = this.#options;
     const stopped = new Promise<void>((resolve) => {
       this.#stopping.signal.addEventListener('abort', () => resolve(), { once: true });
     });
-    await Promise.race([context.informers.synced(), stopped]);
+    await Promise.race([context.informers.synced().then(prepare), stopped]);
     if (this.#stopping.signal.aborted) return;
     if (config.leaderElect) await this.#workAsLeader();
     else {

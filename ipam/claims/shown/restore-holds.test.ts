@@ -57,11 +57,32 @@ describe('holds for restored claims', () => {
     expect([...held]).to.deep.equal(['10.0.0.11', '10.0.0.12', '10.0.0.13']);
   });
 
-  it('are not added any more after the term of leadership', async () => {
-    const term = new AbortController();
-    const started = holds.start(term.signal);
-    term.abort();
+  it('are not added any more after the process was stopped', async () => {
+    const started = holds.start();
     holds.stop();
     expect([await started, held.size]).to.deep.equal([false, 0]);
+  });
+
+  it('follow the changes while the process waits, so that a new leader rechecks only claims that have some', async () => {
+    await holds.prepare();
+    const before = claims.get('vms/2');
+    const moved = { ...restored(2), status: { ips: [] } };
+    claims.set(moved);
+    holds.onClaimChange({ type: 'changed', object: moved, ...(before && { before }) });
+    claims.set(restored(5));
+    holds.onClaimChange({ type: 'added', object: restored(5) });
+    claims.set(restored(6));
+    const since = clock.now();
+    expect(await holds.start()).to.equal(true);
+    expect([...held]).to.deep.equal(['10.0.0.11', '10.0.0.13', '10.0.0.14', '10.0.0.15']);
+    // claim 2 shows no address any more, and nobody has told of claim 6
+    expect(clock.now() - since).to.equal(4 * 15);
+  });
+
+  it('are not rechecked to the end if the term ends before', async () => {
+    await holds.prepare();
+    const term = new AbortController();
+    term.abort();
+    expect([await holds.start(term.signal), held.size]).to.deep.equal([false, 4]);
   });
 });

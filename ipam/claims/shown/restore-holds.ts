@@ -44,34 +44,46 @@ export class RestoreHolds {
   readonly #ofClaim = new Map<string, Map<string, SpaceAddress>>();
   /** By lease name, then by the UID of the claim. */
   readonly #byName = new Map<string, Map<string, RestoreHold>>();
-  #isActive = false;
+  /** Resolves when the holds of all claims were added; undefined before {@link prepare}. */
+  #prepared: Promise<boolean> | undefined;
+  readonly #stopping = new AbortController();
 
   constructor(dependencies: RestoreHoldDependencies) {
     this.#dependencies = dependencies;
   }
 
   /**
-   * Call it when this process becomes the leader and its caches have synced, and sync no claim before it resolves: until then, holds are missing.
-   * @returns false if the signal aborts before the end
+   * Adds the holds of all claims, and from then on those that changes cause. Call it when the caches have synced, also in replicas that wait: with
+   * many claims it takes seconds.
+   * @returns false if it was stopped before the end
    */
-  start(signal?: AbortSignal): Promise<boolean> {
+  prepare(): Promise<boolean> {
     const { claims, clock } = this.#dependencies;
-    this.#isActive = true;
     const addHolds = (key: string) => {
       // it may have changed or gone meanwhile
       const claim = claims.get(key);
       if (claim !== undefined) this.#addHolds(claim, this.#lackedAddresses(claim));
     };
-    return forEachInSlices(claims.keys(), addHolds, clock, signal);
+    return (this.#prepared ??= forEachInSlices(claims.keys(), addHolds, clock, this.#stopping.signal));
   }
 
+  /**
+   * Call it when this process becomes the leader, and sync no claim before it resolves: until then, holds are missing. It removes those that the former leader has
+   * made needless, which only a sync tells.
+   * @returns false if the signal aborts before the end
+   */
+  async start(signal?: AbortSignal): Promise<boolean> {
+    if (!(await this.prepare())) return false;
+    return forEachInSlices([...this.#ofClaim.keys()], (uid) => this.#recheck(uid), this.#dependencies.clock, signal);
+  }
+
+  /** Ends {@link prepare}. Call it when the process stops. */
   stop(): void {
-    this.#isActive = false;
-    for (const uid of [...this.#ofClaim.keys()]) this.#removeHolds(uid);
+    this.#stopping.abort();
   }
 
   onClaimChange({ type, object, before }: ObjectChange<IPAMClaim>): void {
-    if (!this.#isActive) return;
+    if (this.#prepared === undefined) return;
     const { uid = '' } = object.metadata;
     const { uid: former = uid } = before?.metadata ?? {};
     if (former !== uid) this.#removeHolds(former);
@@ -80,7 +92,7 @@ export class RestoreHolds {
   }
 
   onLeaseChange({ before, after }: LeaseChange): void {
-    if (!this.#isActive) return;
+    if (this.#prepared === undefined) return;
     const had = holderOf(before);
     const has = holderOf(after);
     if (after !== undefined && has !== undefined) this.#removeHold(has.uid, after.metadata.name);
@@ -91,7 +103,7 @@ export class RestoreHolds {
 
   /** Pools and NADs have changed: more claims may be served now. */
   onNetworksChange(changes: NetworkChanges): void {
-    if (!this.#isActive) return;
+    if (this.#prepared === undefined) return;
     for (const claim of affectedClaims(changes, this.#dependencies.claims))
       this.#addHolds(claim, this.#lackedAddresses(claim));
   }
@@ -101,7 +113,7 @@ export class RestoreHolds {
    * @param claim the newest version that the sync knows
    */
   onSynced(claim: IPAMClaim): void {
-    if (!this.#isActive) return;
+    if (this.#prepared === undefined) return;
     const { uid = '' } = claim.metadata;
     const lacked = this.#lackedAddresses(claim);
     const heldNames = [...(this.#ofClaim.get(uid)?.keys() ?? [])];
@@ -122,6 +134,15 @@ export class RestoreHolds {
       if (other !== uid && (own === undefined || (own.wasRefused && !hold.wasRefused))) return hold;
     }
     return undefined;
+  }
+
+  #recheck(uid: string): void {
+    const [name = ''] = this.#ofClaim.get(uid)?.keys() ?? [];
+    const hold = this.#byName.get(name)?.get(uid);
+    const claim = hold && this.#dependencies.claims.get(joinKey(hold.namespace, hold.name));
+    if (claim === undefined) return;
+    const lacked = this.#lackedAddresses(claim);
+    for (const held of [...(this.#ofClaim.get(uid)?.keys() ?? [])]) if (!lacked.has(held)) this.#removeHold(uid, held);
   }
 
   #lackedAddresses(claim: IPAMClaim): AddressesByLease {
