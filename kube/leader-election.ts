@@ -139,7 +139,8 @@ export class LeaderElection {
   async #acquire(term: AbortController, end: () => void): Promise<void> {
     const { clock, random, retryPeriodMs } = this.#options;
     while (!term.signal.aborted && !(await this.#renew(end))) {
-      await clock.sleep(retryPeriodMs * (0.5 + random() / 2), term.signal);
+      // half of what client-go waits: nothing works between two terms
+      await clock.sleep((retryPeriodMs / 2) * (0.5 + random() / 2), term.signal);
     }
   }
 
