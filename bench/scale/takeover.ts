@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { until } from '../../bed/processes/wait.js';
 import { IPAM_CLAIMS, VIRTUAL_MACHINES } from '../../kube/resources.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
@@ -8,6 +9,10 @@ import { newClaimOf, newVm } from './cluster.js';
 
 const SERVED_SECONDS = 2;
 const EMPTY_SECONDS = 60;
+/** When it is ready, a replica prepares its work before it is a candidate. */
+const PREPARED_MS = 10_000;
+/** A queue stays empty for so long only if no more keys are added. */
+const EMPTY_MS = 500;
 
 /** Measures a replica that waits with full caches while the leader stops, as in a roll-out. The leader gives its Lease back when it stops. */
 export async function measureTakeover(name: 'controller' | 'ipam', vms: number, served: Served): Promise<Figure[]> {
@@ -15,14 +20,19 @@ export async function measureTakeover(name: 'controller' | 'ipam', vms: number, 
   await leader.ready();
   const next = await startPart(name, served);
   await next.ready();
+  await pause(PREPARED_MS);
   process.kill(next.child.pid, 'SIGUSR2'); // forgets blocks of its start
   const began = performance.now();
   const seconds = () => (performance.now() - began) / 1000;
   const stopped = leader.child.stop();
   await (name === 'controller' ? serveVm(served.tracker, vms + 1) : serveClaim(served.tracker, vms + 2));
   const servedSeconds = seconds();
-  await until('an empty queue', async () => (await queueDepth(next.metricsUrl)) === 0, { timeoutMs: READY_MS });
-  const emptySeconds = seconds();
+  let emptySeconds = seconds();
+  const isEmpty = async () => {
+    if ((await queueDepth(next.metricsUrl)) > 0) emptySeconds = seconds();
+    return seconds() - emptySeconds >= EMPTY_MS / 1000;
+  };
+  await until('an empty queue', isEmpty, { timeoutMs: READY_MS });
   await stopped;
   const { wallMs, cpuMs } = await next.longestBlocks();
   await next.child.stop();
