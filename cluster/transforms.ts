@@ -70,7 +70,7 @@ export interface ParsedNad extends KubeObject {
  */
 
 export function transformVm({ metadata, spec }: VirtualMachine): VirtualMachine {
-  const small: VirtualMachine = { metadata: identityMetadataOf(metadata) };
+  const small: VirtualMachine = { metadata: ownerMetadataOf(metadata) };
   if (metadata.finalizers !== undefined) small.metadata.finalizers = share(metadata.finalizers);
   const template = spec?.template;
   if (template?.spec === undefined) return small;
@@ -82,14 +82,22 @@ export function transformVm({ metadata, spec }: VirtualMachine): VirtualMachine 
 
 export function transformVmi(vmi: VirtualMachineInstance): VirtualMachineInstance {
   const { metadata, spec } = vmi;
-  const small: VirtualMachineInstance = { metadata: identityMetadataOf(metadata) };
+  const small: VirtualMachineInstance = { metadata: ownerMetadataOf(metadata) };
   const annotations = requestsIn(metadata.annotations);
   if (metadata.ownerReferences !== undefined)
-    small.metadata.ownerReferences = metadata.ownerReferences.map(transformReference);
+    small.metadata.ownerReferences = share(metadata.ownerReferences.map(transformReference));
   if (annotations !== undefined) small.metadata.annotations = annotations;
   if (spec !== undefined) small.spec = share(transformVmiSpec(spec, hasMigrated(vmi)));
   const status = transformVmiStatus(vmi);
   if (Object.values(status).flat().length > 0) small.status = status;
+  return small;
+}
+
+/** The objects that a VM owns have its name and its UID, too. */
+function ownerMetadataOf(metadata: ObjectMeta): ObjectMeta {
+  const small = identityMetadataOf(metadata);
+  small.name = intern(small.name);
+  if (small.uid !== undefined) small.uid = intern(small.uid);
   return small;
 }
 
@@ -113,10 +121,10 @@ function transformVmiStatus(vmi: VirtualMachineInstance): NonNullable<VirtualMac
 
 function transformReported(reported: VmiInterfaceStatus): VmiInterfaceStatus {
   const { name, podInterfaceName } = reported;
-  const small: VmiInterfaceStatus = domainMacOf(reported);
-  if (name !== undefined) small.name = intern(name);
-  if (podInterfaceName !== undefined) small.podInterfaceName = intern(podInterfaceName);
-  return small;
+  const { mac, infoSource } = domainMacOf(reported);
+  if (mac !== undefined && infoSource !== undefined && name !== undefined && podInterfaceName !== undefined)
+    return { mac, infoSource, name: intern(name), podInterfaceName: intern(podInterfaceName) };
+  return omitUndefined({ mac, infoSource, name, podInterfaceName });
 }
 
 /** The MAC address of the domain's interface. What the guest's agent reports never counts. */
@@ -142,9 +150,9 @@ function transformClaimMetadata(metadata: ObjectMeta): ObjectMeta {
   const { generation, creationTimestamp, labels, annotations, finalizers, ownerReferences } = metadata;
   const small = identityMetadataOf(metadata);
   if (generation !== undefined) small.generation = generation;
-  if (creationTimestamp !== undefined) small.creationTimestamp = creationTimestamp;
+  if (creationTimestamp !== undefined) small.creationTimestamp = intern(creationTimestamp);
   if (finalizers !== undefined) small.finalizers = share(finalizers);
-  if (ownerReferences !== undefined) small.ownerReferences = ownerReferences.map(transformReference);
+  if (ownerReferences !== undefined) small.ownerReferences = share(ownerReferences.map(transformReference));
   // name and UID of the owner are in all three
   if (labels !== undefined) small.labels = internValues(labels);
   if (annotations !== undefined) small.annotations = internValues(annotations);

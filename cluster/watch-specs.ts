@@ -10,6 +10,7 @@ import {
 import { type KubeObject, joinKey } from '../api/meta.js';
 import { CLAIM_FINALIZER, CLAIM_VM_LABEL } from '../api/names.js';
 import type { NetworkAttachmentDefinition } from '../api/networks/network-attachment.js';
+import { namespacedIndex } from '../kube/informers/cache.js';
 import type { WatchSpec } from '../kube/informers/informers.js';
 import {
   ADDRESS_POOLS,
@@ -36,7 +37,6 @@ import {
 /** Indexes of the caches that processes share. A workload's key is the `namespace/name` of a VM and its VMI. */
 export const BY_WORKLOAD = 'workload';
 export const BY_NAD = 'nad';
-export const BY_NAMESPACE = 'namespace';
 /** VMs by their UID. */
 export const BY_UID = 'uid';
 /** Claims by the UID of their owner, current or noted in annotations. */
@@ -63,17 +63,12 @@ export const NAD_INDEXES = {
 export const VM_INDEXES = {
   [BY_UID]: ({ metadata: { uid } }: VirtualMachine) => (uid === undefined ? [] : [uid]),
   [BY_NAD]: (vm: VirtualMachine) => nadKeysOf(vm, vm.spec?.template?.spec),
-  [BY_NAMESPACE]: namespaceOf,
 };
 
-export const VMI_INDEXES = {
-  [BY_NAD]: (vmi: VirtualMachineInstance) => nadKeysOf(vmi, vmi.spec),
-  [BY_NAMESPACE]: namespaceOf,
-};
+export const VMI_INDEXES = { [BY_NAD]: (vmi: VirtualMachineInstance) => nadKeysOf(vmi, vmi.spec) };
 
 export const CLAIM_INDEXES = {
-  [BY_WORKLOAD]: workloadOfClaim,
-  [BY_NAMESPACE]: namespaceOf,
+  [BY_WORKLOAD]: namespacedIndex(workloadNameOf),
   [BY_OWNER_UID]: (claim: IPAMClaim) => {
     const owner = claimOwnerOf(claim);
     return owner === undefined ? [] : [owner.uid];
@@ -85,10 +80,14 @@ export const CLAIM_INDEXES = {
  * its owner to the garbage collector: its label names the VM.
  */
 export function workloadOfClaim(claim: IPAMClaim): string[] {
-  const { labels, finalizers, namespace } = claim.metadata;
+  return workloadNameOf(claim).map((name) => joinKey(claim.metadata.namespace, name));
+}
+
+function workloadNameOf(claim: IPAMClaim): string[] {
+  const { labels, finalizers } = claim.metadata;
   const label = finalizers?.includes(CLAIM_FINALIZER) ? labels?.[CLAIM_VM_LABEL] : undefined;
   const name = claimOwnerOf(claim)?.name ?? label;
-  return name === undefined ? [] : [joinKey(namespace, name)];
+  return name === undefined ? [] : [name];
 }
 
 /** Returns the keys of the NADs that a VM or VMI uses. */

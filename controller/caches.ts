@@ -11,6 +11,7 @@ import { type NetworkStatus, type Pod, controllingVmi, networkStatuses, reported
 import { share } from '../cluster/share.js';
 import { identityMetadataOf, pickKeys, transformReference } from '../cluster/transforms.js';
 import { BY_WORKLOAD } from '../cluster/watch-specs.js';
+import { namespacedIndex } from '../kube/informers/cache.js';
 import type { ResourceQuota } from '../kube/resources.js';
 
 const ANNOTATIONS = [
@@ -53,16 +54,20 @@ export function transformQuota({ metadata: { name, namespace }, status }: Resour
 }
 
 /** Indexes of the controller's own caches. */
-export const LAUNCHER_INDEXES = { [BY_WORKLOAD]: (pod: Pod) => [workloadOfLauncher(pod)] };
+export const LAUNCHER_INDEXES = { [BY_WORKLOAD]: namespacedIndex((pod: Pod) => [workloadNameOf(pod)]) };
 
 /** Returns the key of the VMI, of any UID, that controls the pod, or the namespace's orphan key if no VMI does. */
 export function workloadOfLauncher(pod: Pod): string {
-  const { namespace = '' } = pod.metadata;
-  const vmi = controllingVmi(pod);
-  return vmi === undefined ? orphanKey(namespace) : joinKey(namespace, vmi.name);
+  return joinKey(pod.metadata.namespace, workloadNameOf(pod));
 }
+
+function workloadNameOf(pod: Pod): string {
+  return controllingVmi(pod)?.name ?? NO_WORKLOAD;
+}
+
+const NO_WORKLOAD = '';
 
 /** No workload has this key. */
 export function orphanKey(namespace: string): string {
-  return `${namespace}/`;
+  return joinKey(namespace, NO_WORKLOAD);
 }

@@ -181,7 +181,7 @@ describe('the guests of a layer-2 network', () => {
   it('keep their answers although a tenant gives their MAC address to a VM with an older claim', () => {
     world.run({ created: '2026-01-02T00:00:00Z' });
     world.run({ name: 'vm2', namespace: 'other' });
-    const [older] = world.claims.byIndex('namespace', 'other');
+    const [older] = world.claims.inNamespace('other');
     const since = `${MAC} 2026-01-03T00:00:00Z`;
     world.claims.set({
       ...older!,

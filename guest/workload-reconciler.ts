@@ -16,7 +16,7 @@ import {
   conditionsPatch,
   hasConditions,
 } from '../cluster/claim-conditions.js';
-import { BY_NAD, BY_NAMESPACE, BY_WORKLOAD, workloadOfClaim } from '../cluster/watch-specs.js';
+import { BY_NAD, BY_WORKLOAD, workloadOfClaim } from '../cluster/watch-specs.js';
 import { changesNetwork } from '../cluster/transforms.js';
 import { isNamespaceServed } from '../cluster/persistent-ips-gate.js';
 import type { Client } from '../kube/client.js';
@@ -216,7 +216,7 @@ export class WorkloadReconciler implements Reconciler {
 
   #keysOfNamespace(namespace: string): string[] {
     const { vms, vmis } = this.#deps.views.watched;
-    return [vms, vmis].flatMap(({ cache }) => cache.byIndex(BY_NAMESPACE, namespace).map(objectKey));
+    return [vms, vmis].flatMap(({ cache }) => cache.inNamespace(namespace).map(objectKey));
   }
 
   #count(key: string, found: Problems): void {

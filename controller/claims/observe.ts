@@ -1,5 +1,5 @@
 import { type IPAMClaim, claimName, swappedClaimName } from '../../api/ipam-claim.js';
-import type { Lister } from '../../kube/informers/cache.js';
+import type { Lister, NamespacedLister } from '../../kube/informers/cache.js';
 import { type VirtualMachine, type VirtualMachineInstance, controllingVm } from '../../api/kubevirt.js';
 import { type KubeObject, isBeingDeleted, joinKey, objectKey, splitKey } from '../../api/meta.js';
 import { PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL, PRIMARY_CLAIM_ANNOTATION } from '../../api/names.js';
@@ -20,10 +20,10 @@ export interface WorkloadObjects {
 }
 
 export interface Listers {
-  vms: Lister<VirtualMachine>;
-  vmis: Lister<VirtualMachineInstance>;
+  vms: NamespacedLister<VirtualMachine>;
+  vmis: NamespacedLister<VirtualMachineInstance>;
   launchers: Lister<Pod>;
-  claims: Lister<IPAMClaim>;
+  claims: NamespacedLister<IPAMClaim>;
   networks: Lister<ParsedNad>;
   namespaces: Lister<KubeObject>;
 }

@@ -2,17 +2,17 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type KubeObject, joinKey, objectKey } from '../../api/meta.js';
 import { type Pod, controllingVmi } from '../../api/pod.js';
 import type { ObjectChange } from '../../kube/informers/informer.js';
-import { BY_NAD, BY_NAMESPACE, BY_WORKLOAD, workloadOfClaim } from '../../cluster/watch-specs.js';
+import { BY_NAD, BY_WORKLOAD, workloadOfClaim } from '../../cluster/watch-specs.js';
 import { hasPrimaryNetworkLabel } from '../../cluster/primary-network.js';
 import { workloadOfLauncher } from '../caches.js';
 import { claimReferencesOf } from './plan/references.js';
 import { type ParsedNad, changesNetwork } from '../../cluster/transforms.js';
-import type { Lister } from '../../kube/informers/cache.js';
+import type { Lister, NamespacedLister } from '../../kube/informers/cache.js';
 import type { BlockedWorkloads } from './waiting-workloads.js';
 
 /** Each function returns the keys of the workloads that a change concerns. */
 
-type WorkloadListers = Record<'vms' | 'vmis', Lister<KubeObject>>;
+type WorkloadListers = Record<'vms' | 'vmis', NamespacedLister<KubeObject>>;
 
 /** A launcher without a VMI concerns the workloads whose claims it refers to. */
 export function keysOfLauncher(change: ObjectChange<Pod>, claims: Pick<Lister<IPAMClaim>, 'get'>): string[] {
@@ -38,17 +38,17 @@ export function keysOfNad(
 ): string[] {
   if (!changesNetwork(change)) return [];
   const { namespace = '' } = change.object.metadata;
-  const keys = keysByIndex(listers, BY_NAD, objectKey(change.object));
+  const keys = workloadsOf(listers, (cache) => cache.byIndex(BY_NAD, objectKey(change.object)));
   const isPrimary = versionsOf(change).some(({ config }) => config.ok && config.network.primary !== undefined);
   // otherwise any user could cause a sync of every workload with each change of a NAD
   if (!isPrimary || !servesPrimaryNetworks || !hasPrimaryNetworkLabel(listers.namespaces.get(namespace))) return keys;
-  return [...keys, ...keysByIndex(listers, BY_NAMESPACE, namespace)];
+  return [...keys, ...workloadsOf(listers, (cache) => cache.inNamespace(namespace))];
 }
 
 /** If a namespace opts in or out, or is deleted, all its workloads are concerned. */
 export function keysOfNamespace(
   change: ObjectChange<KubeObject>,
-  listers: WorkloadListers & { claims: Pick<Lister<IPAMClaim>, 'byIndex'> },
+  listers: WorkloadListers & { claims: Pick<NamespacedLister<IPAMClaim>, 'inNamespace'> },
 ): string[] {
   const [before, after] = versionsOf(change).map(({ metadata: { labels = {}, deletionTimestamp } }) =>
     JSON.stringify([labels, deletionTimestamp]),
@@ -56,8 +56,8 @@ export function keysOfNamespace(
   if (change.type === 'changed' && before === after) return [];
   const { name } = change.object.metadata;
   return [
-    ...keysByIndex(listers, BY_NAMESPACE, name),
-    ...listers.claims.byIndex(BY_NAMESPACE, name).flatMap(workloadOfClaim),
+    ...workloadsOf(listers, (cache) => cache.inNamespace(name)),
+    ...listers.claims.inNamespace(name).flatMap(workloadOfClaim),
   ];
 }
 
@@ -88,8 +88,11 @@ export function* allKeys({
   for (const claim of claims.list()) yield* workloadOfClaim(claim);
 }
 
-function keysByIndex({ vms, vmis }: WorkloadListers, index: string, value: string): string[] {
-  return [vms, vmis].flatMap((cache) => cache.byIndex(index, value).map(objectKey));
+function workloadsOf(
+  { vms, vmis }: WorkloadListers,
+  select: (cache: NamespacedLister<KubeObject>) => readonly KubeObject[],
+): string[] {
+  return [vms, vmis].flatMap((cache) => select(cache).map(objectKey));
 }
 
 function versionsOf<S>({ object, before }: ObjectChange<S>): S[] {

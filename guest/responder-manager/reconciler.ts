@@ -5,7 +5,6 @@ import { type KubeObject, byAge, objectKey } from '../../api/meta.js';
 import { RESPONDERS_NAMESPACE, RESPONDER_CONTENT_ANNOTATION } from '../../api/names.js';
 import { poolEventSubject } from '../../cluster/event-subjects.js';
 import { identityMetadataOf, pickKeys } from '../../cluster/transforms.js';
-import { BY_NAMESPACE } from '../../cluster/watch-specs.js';
 import type { Client } from '../../kube/client.js';
 import type { Sync, SyncResult } from '../../kube/controller-loop.js';
 import { classifyError, isAlreadyExists, isNotFound, messageOf } from '../../kube/errors.js';
@@ -71,7 +70,7 @@ export class ResponderReconciler implements Reconciler {
     const { views, config } = this.#deps;
     const { pools, unreadable } = this.#pools();
     const { sets, budgets, pods } = this.#own;
-    const claims = views.watched.claims.cache.byIndex(BY_NAMESPACE, RESPONDERS_NAMESPACE);
+    const claims = views.watched.claims.cache.inNamespace(RESPONDERS_NAMESPACE);
     // most clusters have no responders, and need no image for them
     if (pools.length + sets.cache.size + budgets.cache.size + claims.length === 0) return undefined;
     const nads = views.watched.networks.cache.list().filter(isOurs);

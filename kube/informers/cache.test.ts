@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { KubeObject } from '../../api/meta.js';
-import { Cache } from './cache.js';
+import { Cache, namespacedIndex } from './cache.js';
 
 interface Thing extends KubeObject {
   colours: string[];
@@ -55,6 +55,37 @@ describe('Cache', () => {
     cache.set(thing('a', ['red']));
     expect(() => cache.set(thing('a', ['none']))).to.throw('no such colour');
     expect(names(cache.byIndex('colour', 'red'))).to.deep.equal(['a']);
+  });
+
+  it('finds objects by their namespace, and those of the cluster', () => {
+    const cache = new Cache<KubeObject>();
+    const [a, b, other, node] = [
+      { metadata: { namespace: 'n', name: 'a' } },
+      { metadata: { namespace: 'n', name: 'b' } },
+      { metadata: { namespace: 'other', name: 'a' } },
+      { metadata: { name: 'a' } },
+    ];
+    for (const each of [a, b, other, node]) cache.set(each);
+    expect(cache.inNamespace('n')).to.deep.equal([a, b]);
+    expect([cache.get('other/a'), cache.get('a'), cache.get('n/c'), cache.get('none/a')]).to.deep.equal([other, node, undefined, undefined]); // prettier-ignore
+    expect([...cache.keys()]).to.have.members(['n/a', 'n/b', 'other/a', 'a']);
+    cache.delete('n/a');
+    cache.delete('n/b');
+    expect([cache.inNamespace('n'), cache.size]).to.deep.equal([[], 2]);
+  });
+
+  it('finds the values of a namespaced index only in the namespace of the object', () => {
+    const cache = new Cache<Thing>({ colour: namespacedIndex((each) => each.colours) });
+    const [here, there] = [
+      thing('a', ['red', '']),
+      { ...thing('a', ['red']), metadata: { namespace: 'm', name: 'a' } },
+    ];
+    cache.set(here);
+    cache.set(there);
+    expect([cache.byIndex('colour', 'n/red'), cache.byIndex('colour', 'm/red')]).to.deep.equal([[here], [there]]);
+    expect([cache.byIndex('colour', 'n/'), cache.byIndex('colour', 'red')]).to.deep.equal([[here], []]);
+    cache.delete('n/a');
+    expect([cache.countByIndex('colour', 'n/red'), cache.countByIndex('colour', 'm/red')]).to.deep.equal([0, 1]);
   });
 
   it('returns the same for every index as a search through all objects', () => {

@@ -1,4 +1,4 @@
-import { type KubeObject, objectKey } from '../../api/meta.js';
+import { type KubeObject, type ObjectMeta, objectKey } from '../../api/meta.js';
 import { Cache, type Indexes } from './cache.js';
 import type { Client } from '../client.js';
 import { type Clock, type Random, systemClock } from '../clock.js';
@@ -40,9 +40,9 @@ export interface InformerOptions<T extends KubeObject, S extends KubeObject = T>
   history?: HistoryGuard;
 }
 
-/** An object after its transform. */
+/** An object after its transform. A list has as many as there are objects, so it has no texts of its own. */
 interface TransformedObject<S> {
-  key: string;
+  metadata: Pick<ObjectMeta, 'name' | 'namespace'>;
   version: string;
   /** Undefined if the transform failed. */
   object: S | undefined;
@@ -87,7 +87,7 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
         if (!signal.aborted) for (const end of ends) end();
       },
       upsert: (projection: TransformedObject<S>) => this.#upsert(projection),
-      remove: ({ key }: TransformedObject<S>) => this.#remove(key),
+      remove: (projection: TransformedObject<S>) => this.#remove(objectKey(projection)),
       notServed: (signal: AbortSignal) => this.#replace([], false, signal),
     };
     this.#createReflector = () =>
@@ -174,13 +174,13 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
   }
 
   #project(object: T): TransformedObject<S> {
-    const key = objectKey(object);
     const version = object.metadata.resourceVersion ?? '';
     try {
-      return { key, version, object: this.#transform(object) };
+      const transformed = this.#transform(object);
+      return { metadata: transformed.metadata, version, object: transformed };
     } catch (error) {
-      this.#failed(error, key, 'object cannot be read');
-      return { key, version, object: undefined };
+      this.#failed(error, objectKey(object), 'object cannot be read');
+      return { metadata: object.metadata, version, object: undefined };
     }
   }
 
@@ -194,7 +194,8 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
       if (!listed.has(key)) this.#remove(key);
     };
     const known = this.cache.keys();
-    if (known.length > 0) await forEachInSlices(projections, ({ key }) => listed.add(key), this.#clock, signal);
+    if (known.length > 0)
+      await forEachInSlices(projections, (each) => listed.add(objectKey(each)), this.#clock, signal);
     await forEachInSlices(known, removeUnlisted, this.#clock, signal);
     await forEachInSlices(projections, (projection) => this.#upsert(projection), this.#clock, signal);
     if (signal.aborted) return;
@@ -205,7 +206,8 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
     if (isFirst) for (const handler of this.#syncedHandlers) handler();
   }
 
-  #upsert({ key, version, object }: TransformedObject<S>): void {
+  #upsert({ metadata, version, object }: TransformedObject<S>): void {
+    const key = objectKey({ metadata });
     // Lists and repeated events contain known objects. An object that cannot be read keeps its old state and does not stop the others.
     if (object === undefined || (version !== '' && this.#versionOf(key) === version)) return;
     try {
