@@ -26,6 +26,8 @@ function readSharedLease(lease: AddressLease): LeaseRecord {
   const record = readLease(lease);
   record.addressSpace = intern(record.addressSpace);
   record.pool = intern(record.pool);
+  const { creationTimestamp } = record.metadata;
+  if (creationTimestamp !== undefined) record.metadata.creationTimestamp = intern(creationTimestamp);
   if (record.node !== undefined) record.node = intern(record.node);
   if (record.owner !== undefined) record.owner.namespace = intern(record.owner.namespace);
   return record;

@@ -36,7 +36,13 @@ export function transformServedClaim(claim: IPAMClaim): IPAMClaim {
 function transformMetadata(claim: IPAMClaim, metadata: ObjectMeta): ObjectMeta {
   const { name, namespace = '', uid = '', resourceVersion = '', creationTimestamp = '' } = metadata;
   const { generation, deletionTimestamp } = metadata;
-  const small: ObjectMeta = { name, namespace: intern(namespace), uid, resourceVersion, creationTimestamp };
+  const small: ObjectMeta = {
+    name,
+    namespace: intern(namespace),
+    uid,
+    resourceVersion,
+    creationTimestamp: intern(creationTimestamp),
+  };
   if (generation !== undefined) small.generation = generation;
   if (deletionTimestamp !== undefined) small.deletionTimestamp = deletionTimestamp;
   addOwner(claim, small);
@@ -63,7 +69,8 @@ function transformAnnotations(claim: IPAMClaim): Record<string, string> | undefi
 
 function transformStatus(status: NonNullable<IPAMClaim['status']>): NonNullable<IPAMClaim['status']> {
   const { conditions } = status;
-  return conditions === undefined ? status : { ...status, conditions: conditions.map(transformCondition) };
+  // many claims got an address of the same pool in the same second
+  return conditions === undefined ? status : { ...status, conditions: share(conditions.map(transformCondition)) };
 }
 
 function transformCondition(condition: Condition): Condition {
@@ -73,7 +80,7 @@ function transformCondition(condition: Condition): Condition {
     status,
     reason: intern(reason),
     message: intern(message),
-    lastTransitionTime,
+    lastTransitionTime: intern(lastTransitionTime),
   };
   if (observedGeneration !== undefined) small.observedGeneration = observedGeneration;
   return small;

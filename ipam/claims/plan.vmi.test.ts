@@ -39,7 +39,7 @@ describe('the next step of a claim whose launcher names a VMI', () => {
     const observed = observationOf({});
     const metadata = { ...observed.claim.metadata, ownerReferences: [vmReference('vm-uid')] };
     const claim = { ...observed.claim, metadata };
-    const interfaces = [{ name: claim.spec.interface, nad: 'vms/blue', ips: ['10.0.0.5'] }];
+    const interfaces = JSON.stringify([{ name: claim.spec.interface, nad: 'vms/blue', ips: ['10.0.0.5'] }]);
     const pods = [
       { metadata: { name: 'p1', namespace: 'vms', uid: 'p1' }, isTerminal: false, claims: [], vmi, interfaces },
     ];

@@ -11,13 +11,8 @@ import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, PODS } from '../../kube/res
 import type { PersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
 import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import { writeLease } from '../../cluster/lease-writes.js';
-import {
-  type ClaimPod,
-  type ClaimPods,
-  listClaimPods,
-  reportedAddressesOf,
-  reportedInterfacesOf,
-} from '../claims/running/claim-pods.js';
+import { type ClaimPod, type ClaimPods, listClaimPods } from '../claims/running/claim-pods.js';
+import { reportedAddressesOf, reportedInterfacesOf, unpackInterfaces } from '../claims/running/reported-interfaces.js';
 import { type Address, readAddress, sameAddress } from '../../addressing/address/address.js';
 import { type LeaseRecord, readLease, releaseLease, stateOf } from '../../addressing/lease/lease.js';
 import { LeakCandidates } from '../../addressing/lease/leak-candidates.js';
@@ -189,7 +184,7 @@ interface LeakProof {
 }
 
 function reportsOf(pods: readonly ClaimPod[]): (readonly string[])[] {
-  return pods.map(({ interfaces }) => reportedAddressesOf(interfaces));
+  return pods.map(({ interfaces }) => reportedAddressesOf(unpackInterfaces(interfaces)));
 }
 
 /** True if the pod does not run, or has the address, or an address that cannot be parsed and may be this one. */

@@ -26,7 +26,7 @@ import { readManifests } from '../../bed/control-plane/objects.js';
 import { MAX_DHCP_OPTION_BYTES } from '../../guest/dhcp-options.js';
 import { MAX_SECRET_USERS } from '../../guest/network-data/request.js';
 import { MAX_ENTRIES, MAX_NAD_OPTION_SETS } from '../../guest/responder-tables/table.js';
-import { reportedAddressesOf, reportedInterfacesOf } from '../../ipam/claims/running/claim-pods.js';
+import { reportedAddressesOf, reportedInterfacesOf } from '../../ipam/claims/running/reported-interfaces.js';
 import { MAX_READ_NADS } from '../../ipam/pools/requested-pools.js';
 import { MANIFESTS } from '../../bed/holdfast/manifests.js';
 import type { StructuralSchema } from '../testing/structural-schema.js';

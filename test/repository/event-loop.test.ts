@@ -152,7 +152,7 @@ describe('the event loop of a process', () => {
     {
       name: 'launchers whose addresses may not be leased',
       work: (clock) => {
-        const interfaces = [{ nad: 'vms/blue', ips: [] }];
+        const interfaces = JSON.stringify([{ nad: 'vms/blue', ips: [] }]);
         const running = { isTerminal: false, isRunning: true, claims: [], vmi: { name: 'vm', uid: 'vmi' }, interfaces };
         return new UnleasedAddresses({
           pods: { list: () => things.map(({ metadata }) => ({ metadata, ...running })) },

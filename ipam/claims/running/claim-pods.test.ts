@@ -1,18 +1,10 @@
 import { expect } from 'chai';
-import { AddressError, parseAddressOrPrefix } from '../../../addressing/address/address.js';
 import type { Pod } from '../../../api/pod.js';
 import { CLAIM_INDEXES } from '../../../cluster/watch-specs.js';
 import { Cache } from '../../../kube/informers/cache.js';
 import type { ObjectChange } from '../../../kube/informers/informer.js';
 import { claim, claimOfIpamExtensions, launcher, vmiReference } from '../../../test/objects/workload-objects.js';
-import {
-  CLAIM_PODS,
-  type ClaimPod,
-  ClaimPods,
-  reportedAddressesOf,
-  reportedInterfacesOf,
-  transformClaimPod,
-} from './claim-pods.js';
+import { CLAIM_PODS, type ClaimPod, ClaimPods, transformClaimPod } from './claim-pods.js';
 
 const NETWORKS = 'k8s.v1.cni.cncf.io/networks';
 
@@ -63,7 +55,7 @@ class PodSource {
 describe('a pod in the cache of the IPAM', () => {
   it('has only its identity if it uses no claim', () => {
     expect(transformClaimPod(pod('web'))).to.deep.equal({
-      metadata: { name: 'web', namespace: 'vms', uid: 'web-uid' },
+      metadata: { name: 'web', namespace: 'vms', uid: 'web-uid', resourceVersion: '7' },
       isTerminal: false,
       claims: [],
     });
@@ -80,7 +72,7 @@ describe('a pod in the cache of the IPAM', () => {
     });
   }
 
-  it('names each claim once, and has the start time, node and addresses', () => {
+  it('names each claim once, and has the start time and addresses', () => {
     const raw = pod('web', `[${element('c')},${element('c')}]`);
     raw.metadata.annotations!['k8s.v1.cni.cncf.io/network-status'] =
       '[{"name":"vms/blue","interface":"net1","ips":["10.0.0.5",7]},{"name":"vms/red","ips":null}]';
@@ -89,13 +81,15 @@ describe('a pod in the cache of the IPAM', () => {
       { type: 'Ready', status: 'True', lastTransitionTime: '2026-01-01T00:01:05Z' },
     ];
     expect(transformClaimPod(raw)).to.deep.equal({
-      metadata: { name: 'web', namespace: 'vms', uid: 'web-uid', creationTimestamp: '2026-01-01T00:00:00Z' },
+      metadata: {
+        ...{ name: 'web', namespace: 'vms', uid: 'web-uid', resourceVersion: '7' },
+        creationTimestamp: '2026-01-01T00:00:00Z',
+      },
       isTerminal: false,
       claims: ['c'],
       isRunning: true,
-      nodeName: 'node1',
       scheduledAt: Date.parse('2026-01-01T00:00:05Z'),
-      interfaces: [{ nad: 'vms/blue', name: 'net1', ips: ['10.0.0.5'] }],
+      interfaces: '[{"nad":"vms/blue","name":"net1","ips":["10.0.0.5"]}]',
     });
   });
 
@@ -183,38 +177,5 @@ describe('ClaimPods', () => {
     informer.set(launcher([{ nad: 'blue' }]));
     expect(claimPods.podsOf(claimOfIpamExtensions({ owner: null }))).to.have.length(1);
     expect(claimPods.podsOf(claimOfIpamExtensions({ owner: null, label: 'vm2' }))).to.have.length(0);
-  });
-});
-
-const reported = (status: unknown) =>
-  reportedInterfacesOf({
-    metadata: { name: 'p', annotations: { 'k8s.v1.cni.cncf.io/network-status': JSON.stringify(status) } },
-  });
-
-describe('the addresses that Multus reports for a pod', () => {
-  it('belong to the interface of their network; entries that are no texts are left out', () => {
-    const status = [
-      { name: 'vms/blue', interface: 'net1', ips: ['10.0.0.5', 7] },
-      { name: 'vms/red', ips: null },
-      { name: 'cbr0', ips: ['10.244.0.9'] },
-    ];
-    const interfaces = reported(status);
-    expect(interfaces).to.deep.equal([
-      { nad: 'vms/blue', name: 'net1', ips: ['10.0.0.5'] },
-      { nad: 'cbr0', ips: ['10.244.0.9'] },
-    ]);
-    expect(reportedAddressesOf(interfaces)).to.deep.equal(['10.0.0.5', '10.244.0.9']);
-  });
-
-  it('are cut after 256 of all interfaces, with a last entry that is no address', () => {
-    const ips = Array.from({ length: 20_000 }, (_, index) => `10.0.${index >> 8}.${index & 255}`);
-    const read = (...counts: number[]) =>
-      reportedAddressesOf(reported(counts.map((count) => ({ name: 'b', ips: ips.slice(0, count) }))));
-    expect(read(256)).to.deep.equal(ips.slice(0, 256));
-    expect(read(128, 128)).to.have.length(256);
-    for (const cut of [read(20_000), read(100, 20_000), read(256, 1, 20_000)]) {
-      expect(cut).to.have.length(257);
-      expect(() => parseAddressOrPrefix(cut[256]!)).to.throw(AddressError);
-    }
   });
 });

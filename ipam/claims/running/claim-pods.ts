@@ -1,16 +1,10 @@
 import { type IPAMClaim, isWorkloadClaim } from '../../../api/ipam-claim.js';
 import { type KubeObject, type ObjectMeta, controllerOf, joinKey, objectKey } from '../../../api/meta.js';
 import { networkSelectionsOf } from '../../../api/networks/network-selection.js';
-import {
-  type Pod,
-  controllingVmi,
-  isTerminal,
-  networkStatuses,
-  reportedIPsOf,
-  scheduledTime,
-  staticPodUidOf,
-} from '../../../api/pod.js';
+import { type Pod, controllingVmi, isTerminal, scheduledTime, staticPodUidOf } from '../../../api/pod.js';
 import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE } from '../../../api/names.js';
+import { intern } from '../../../cluster/share.js';
+import { identityMetadataOf } from '../../../cluster/transforms.js';
 import { creatorOf, hasNetworks } from '../../../cluster/kubevirt-controller.js';
 import { BY_WORKLOAD, workloadOfClaim } from '../../../cluster/watch-specs.js';
 import { Cache, type Lister } from '../../../kube/informers/cache.js';
@@ -19,10 +13,11 @@ import type { CallOptions, Client } from '../../../kube/client.js';
 import type { Informer, ObjectChange } from '../../../kube/informers/informer.js';
 import type { WatchSpec } from '../../../kube/informers/informers.js';
 import { PODS } from '../../../kube/resources.js';
+import { packInterfaces } from './reported-interfaces.js';
 
 /** A pod as the IPAM caches it. Of a pod that neither references a claim nor belongs to a VMI, only the identity is cached. */
 export interface ClaimPod extends KubeObject {
-  metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'uid' | 'creationTimestamp' | 'deletionTimestamp'>;
+  metadata: ObjectMeta;
   /** Of a mirror pod: see {@link staticUidOf}. */
   staticUid?: string;
   /** All its containers have terminated and will not restart. */
@@ -30,15 +25,14 @@ export interface ClaimPod extends KubeObject {
   /** Names of the claims that its networks annotation references. */
   claims: readonly string[];
   isRunning?: boolean;
-  nodeName?: string;
   /** The VMI that controls the pod. Absent for a pod without networks, which cannot have a claim's addresses. */
   vmi?: { name: string; uid: string };
   /** The user who created the pod, if recorded: see {@link creatorOf}. */
   creator?: string;
   /** When the pod was bound to its node, in ms since the epoch. */
   scheduledAt?: number;
-  /** Its interfaces with addresses, as Multus reports them. */
-  interfaces?: readonly ReportedInterface[];
+  /** Its interfaces with addresses, as Multus reports them: see {@link packInterfaces}. */
+  interfaces?: string;
 }
 
 /** Shared, so that a pod without references needs no array of its own. */
@@ -66,46 +60,37 @@ export const OTHER_PODS: WatchSpec<Pod, ClaimPod> = {
   labelSelector: `${LAUNCHER_LABEL}!=${LAUNCHER_LABEL_VALUE}`,
 };
 
+/** Built by literals and assignments: an object that is built from spreads is bigger. */
 export function transformClaimPod(pod: Pod): ClaimPod {
-  const { name, namespace = '', uid = '' } = pod.metadata;
   const claims = podClaimReferences(pod);
-  const launcher = launcherOf(pod);
-  const identity = { name, namespace, uid };
-  const staticUid = staticPodUidOf(pod);
-  const owner = { ...(staticUid !== undefined && { staticUid }), isTerminal: isTerminal(pod), claims };
-  if (claims.length === 0 && launcher.vmi === undefined) return { metadata: identity, ...owner };
-  const nodeName = pod.spec?.nodeName;
-  const scheduledAt = scheduledTime(pod);
-  return {
-    metadata: { ...identity, ...timesOf(pod) },
-    ...owner,
-    isRunning: pod.status?.phase === 'Running',
-    ...(nodeName !== undefined && { nodeName }),
-    ...launcher,
-    ...(scheduledAt !== undefined && { scheduledAt }),
-    interfaces: reportedInterfacesOf(pod),
-  };
-}
-
-function launcherOf(pod: Pod): Pick<ClaimPod, 'vmi' | 'creator'> {
   const vmi = hasNetworks(pod) ? controllingVmi(pod) : undefined;
-  const creator = creatorOf(pod);
-  return vmi === undefined ? {} : { vmi, ...(creator !== undefined && { creator }) };
+  const small: ClaimPod = { metadata: identityMetadataOf(pod.metadata), isTerminal: isTerminal(pod), claims };
+  const staticUid = staticPodUidOf(pod);
+  if (staticUid !== undefined) small.staticUid = staticUid;
+  if (claims.length === 0 && vmi === undefined) return small;
+  small.isRunning = pod.status?.phase === 'Running';
+  small.interfaces = packInterfaces(pod);
+  addLauncher(small, pod, vmi);
+  const { creationTimestamp } = pod.metadata;
+  if (creationTimestamp !== undefined) small.metadata.creationTimestamp = intern(creationTimestamp);
+  const scheduledAt = scheduledTime(pod);
+  if (scheduledAt !== undefined) small.scheduledAt = scheduledAt;
+  return small;
 }
 
-function timesOf({ metadata }: Pod): Pick<ObjectMeta, 'creationTimestamp' | 'deletionTimestamp'> {
-  const { creationTimestamp, deletionTimestamp } = metadata;
-  return {
-    ...(creationTimestamp !== undefined && { creationTimestamp }),
-    ...(deletionTimestamp !== undefined && { deletionTimestamp }),
-  };
+function addLauncher(small: ClaimPod, pod: Pod, vmi: ClaimPod['vmi']): void {
+  if (vmi === undefined) return;
+  small.vmi = vmi;
+  const creator = creatorOf(pod);
+  if (creator !== undefined) small.creator = intern(creator);
 }
 
 /** An unreadable annotation has no references: Multus attaches no network to such a pod either. */
 function podClaimReferences(pod: Pod): readonly string[] {
   try {
     const names = networkSelectionsOf(pod).flatMap(({ claimReference }) => claimReference ?? []);
-    return names.length === 0 ? NO_STRINGS : [...new Set(names)];
+    // most launchers name one claim: an array that was filtered has room for 17
+    return names.length === 0 ? NO_STRINGS : names.length === 1 ? [names[0]!] : [...new Set(names)];
   } catch {
     return NO_STRINGS;
   }
@@ -205,40 +190,4 @@ function usersAmong(pods: readonly ClaimPod[], claim: IPAMClaim): readonly Claim
   const cache = new Cache<ClaimPod>(CLAIM_PODS.indexes);
   for (const pod of pods) cache.set(pod);
   return new ClaimPods({ cache, onChange: () => undefined }, { byIndex: () => [] }).podsOf(claim);
-}
-
-/** An interface of a pod, as Multus reports it. Users may write the report, so it is a hint, never a right to an address. */
-export interface ReportedInterface {
-  /** `namespace/name` of the NAD, or the name of the cluster's default network. */
-  nad: string;
-  /** The interface in the pod. */
-  name?: string;
-  /** Unparsed. */
-  ips: readonly string[];
-}
-
-/** Addresses that are read per pod: Multus reports a few for each of at most 64 networks. */
-const MAX_REPORTED_ADDRESSES = 256;
-/** Stands for the addresses beyond the limit: a list with an unreadable entry proves nothing about any address. */
-const TOO_MANY_ADDRESSES = 'more addresses than a pod has';
-const NO_INTERFACES: readonly ReportedInterface[] = [];
-
-/** Returns the interfaces that Multus reports addresses for. */
-export function reportedInterfacesOf(pod: Pod): readonly ReportedInterface[] {
-  const found: ReportedInterface[] = [];
-  let left = MAX_REPORTED_ADDRESSES;
-  for (const status of networkStatuses(pod)) {
-    const { name: nad, interface: name } = status;
-    const ips = reportedIPsOf(status);
-    if (ips.length === 0) continue;
-    const read = ips.length > left ? [...ips.slice(0, left), TOO_MANY_ADDRESSES] : ips;
-    found.push({ nad, ...(name !== undefined && { name }), ips: read });
-    left -= ips.length;
-    if (left < 0) break;
-  }
-  return found.length === 0 ? NO_INTERFACES : found;
-}
-
-export function reportedAddressesOf(interfaces: readonly ReportedInterface[] = NO_INTERFACES): readonly string[] {
-  return interfaces.flatMap(({ ips }) => ips);
 }

@@ -135,7 +135,7 @@ describe('the pods that ipam watches', () => {
     await world.start();
     const [forged] = world.launchers.cache.list();
     expect(Object.keys(forged ?? {})).to.have.members(['metadata', 'isTerminal', 'claims']);
-    expect(Object.keys(forged?.metadata ?? {})).to.have.members(['name', 'namespace', 'uid']);
+    expect(Object.keys(forged?.metadata ?? {})).to.have.members(['name', 'namespace', 'uid', 'resourceVersion']);
   });
 
   it('lack a pod of a VMI without the label: only admission keeps it', async () => {

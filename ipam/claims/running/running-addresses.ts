@@ -8,6 +8,7 @@ import { type LeaseRecord, isHeldByPod } from '../../../addressing/lease/lease.j
 import { type Pool, subnetOf } from '../../../addressing/pool/pool.js';
 import { parseAddressList, readShownAddresses } from '../shown/claim-addresses.js';
 import type { ClaimPod } from './claim-pods.js';
+import { unpackInterfaces } from './reported-interfaces.js';
 import type { LauncherVmis } from './vmi-owners.js';
 
 /** The addresses with which the claim's VM runs although the claim does not show them: its launcher got them without the claim. */
@@ -69,7 +70,7 @@ function attachmentOf(pod: ClaimPod, { claim, pool, leasesOf }: RunningInput): A
   const nad = claimNadOf(claim);
   const names = claimInterfaces(claim);
   const isOfClaim = (name: string | undefined) => name !== undefined && names.has(name);
-  const reports = (pod.interfaces ?? []).filter(({ name }) => isOfClaim(name));
+  const reports = unpackInterfaces(pod.interfaces).filter(({ name }) => isOfClaim(name));
   const ours = reports.filter((each) => nad === undefined || each.nad === nad);
   // the VM moves to the claim's NAD, and this launcher is still on the former one
   if (reports.length > 0 && ours.length === 0) return undefined;

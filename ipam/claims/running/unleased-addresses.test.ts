@@ -24,7 +24,7 @@ function launcher(ips: readonly string[], more: Partial<ClaimPod> = {}): ClaimPo
     isRunning: true,
     claims: [],
     vmi: { name: 'vm1', uid: 'vmi-uid' },
-    interfaces: [{ nad: 'vms/blue', ips }],
+    interfaces: JSON.stringify([{ nad: 'vms/blue', ips }]),
     ...more,
   };
 }
@@ -119,12 +119,12 @@ describe('the addresses of running launchers', () => {
     { name: 'the address cannot be read', pods: [launcher(['10.0.0.2', 'x'])], leases: [] },
     {
       name: 'the network has another IPAM',
-      pods: [launcher([], { interfaces: [{ nad: 'vms/other', ips: ['10.0.0.2'] }] })],
+      pods: [launcher([], { interfaces: JSON.stringify([{ nad: 'vms/other', ips: ['10.0.0.2'] }]) })],
       leases: [],
     },
     {
       name: 'the network is unknown',
-      pods: [launcher([], { interfaces: [{ nad: 'cluster-default', ips: ['10.0.0.2'] }] })],
+      pods: [launcher([], { interfaces: JSON.stringify([{ nad: 'cluster-default', ips: ['10.0.0.2'] }]) })],
       leases: [],
     },
   ];

@@ -19,7 +19,8 @@ import { subnetOf } from '../../../addressing/pool/pool.js';
 import type { PoolDirectory } from '../../../addressing/directory/directory.js';
 import type { LeaseBook } from '../../leases/lease-book.js';
 import { parseAddressList } from '../shown/claim-addresses.js';
-import type { ClaimPod, ReportedInterface } from './claim-pods.js';
+import type { ClaimPod } from './claim-pods.js';
+import { type ReportedInterface, unpackInterfaces } from './reported-interfaces.js';
 
 interface UnleasedAddressDeps {
   readonly pods: Pick<Cache<ClaimPod>, 'list'>;
@@ -99,7 +100,7 @@ export class UnleasedAddresses {
   #unleasedOf(pod: ClaimPod): UnleasedAddress[] {
     if (!isRunningLauncher(pod)) return [];
     try {
-      return (pod.interfaces ?? []).flatMap((reported) => this.#unleased(pod, reported));
+      return unpackInterfaces(pod.interfaces).flatMap((reported) => this.#unleased(pod, reported));
     } catch (error) {
       this.#deps.log.error({ pod: objectKey(pod), err: error }, 'cannot check whether its addresses are leased');
       return [];
