@@ -10,7 +10,7 @@ import {
 import { type KubeObject, joinKey } from '../api/meta.js';
 import { CLAIM_FINALIZER, CLAIM_VM_LABEL } from '../api/names.js';
 import type { NetworkAttachmentDefinition } from '../api/networks/network-attachment.js';
-import { namespacedIndex } from '../kube/informers/cache.js';
+import type { KeyParts } from '../kube/informers/namespaced-map.js';
 import type { WatchSpec } from '../kube/informers/informers.js';
 import {
   ADDRESS_POOLS,
@@ -68,7 +68,7 @@ export const VM_INDEXES = {
 export const VMI_INDEXES = { [BY_NAD]: (vmi: VirtualMachineInstance) => nadKeysOf(vmi, vmi.spec) };
 
 export const CLAIM_INDEXES = {
-  [BY_WORKLOAD]: namespacedIndex(workloadNameOf),
+  [BY_WORKLOAD]: workloadPartsOf,
   [BY_OWNER_UID]: (claim: IPAMClaim) => {
     const owner = claimOwnerOf(claim);
     return owner === undefined ? [] : [owner.uid];
@@ -80,14 +80,14 @@ export const CLAIM_INDEXES = {
  * its owner to the garbage collector: its label names the VM.
  */
 export function workloadOfClaim(claim: IPAMClaim): string[] {
-  return workloadNameOf(claim).map((name) => joinKey(claim.metadata.namespace, name));
+  return workloadPartsOf(claim).map(({ namespace, name }) => joinKey(namespace, name));
 }
 
-function workloadNameOf(claim: IPAMClaim): string[] {
-  const { labels, finalizers } = claim.metadata;
+function workloadPartsOf(claim: IPAMClaim): KeyParts[] {
+  const { labels, finalizers, namespace = '' } = claim.metadata;
   const label = finalizers?.includes(CLAIM_FINALIZER) ? labels?.[CLAIM_VM_LABEL] : undefined;
   const name = claimOwnerOf(claim)?.name ?? label;
-  return name === undefined ? [] : [name];
+  return name === undefined ? [] : [{ namespace, name }];
 }
 
 /** Returns the keys of the NADs that a VM or VMI uses. */

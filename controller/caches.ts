@@ -11,7 +11,6 @@ import { type NetworkStatus, type Pod, controllingVmi, networkStatuses, reported
 import { share } from '../cluster/share.js';
 import { identityMetadataOf, pickKeys, transformReference } from '../cluster/transforms.js';
 import { BY_WORKLOAD } from '../cluster/watch-specs.js';
-import { namespacedIndex } from '../kube/informers/cache.js';
 import type { ResourceQuota } from '../kube/resources.js';
 
 const ANNOTATIONS = [
@@ -54,7 +53,9 @@ export function transformQuota({ metadata: { name, namespace }, status }: Resour
 }
 
 /** Indexes of the controller's own caches. */
-export const LAUNCHER_INDEXES = { [BY_WORKLOAD]: namespacedIndex((pod: Pod) => [workloadNameOf(pod)]) };
+export const LAUNCHER_INDEXES = {
+  [BY_WORKLOAD]: (pod: Pod) => [{ namespace: pod.metadata.namespace ?? '', name: workloadNameOf(pod) }],
+};
 
 /** Returns the key of the VMI, of any UID, that controls the pod, or the namespace's orphan key if no VMI does. */
 export function workloadOfLauncher(pod: Pod): string {

@@ -28,7 +28,7 @@ import { type ClaimWaitList, startWaiting, stopWaiting } from './wait-list.js';
 export interface ApplyDependencies extends AllocationTermsSource {
   /** By key. */
   claims: { get(key: string): IPAMClaim | undefined };
-  book: LeaseChangeContext['book'] & Pick<LeaseBook, 'ofOwner' | 'ofClaim' | 'view'>;
+  book: LeaseChangeContext['book'] & Pick<LeaseBook, 'ofPod' | 'ofExactClaim' | 'ofClaim' | 'view'>;
   client: LeaseClient & Pick<Client, 'get' | 'listAs'>;
   waitList: Pick<ClaimWaitList, 'set' | 'remove' | 'size' | 'countOlder'>;
   /** Absent if nodes get no blocks. */

@@ -47,7 +47,7 @@ export interface ProbingView {
 
 /** What observations read. */
 interface ClaimViews {
-  book: Pick<LeaseBook, 'ofOwner' | 'ofClaim'>;
+  book: Pick<LeaseBook, 'ofPod' | 'ofExactClaim' | 'ofClaim'>;
   directory: Pick<PoolDirectory, 'resolve' | 'pool'>;
   pods: Pick<ClaimPods, 'podsOf'>;
   waitList: Pick<ClaimWaitList, 'canUpdateCounts'>;
@@ -75,7 +75,7 @@ export function observeClaim(context: ObserveContext): ClaimObservation | undefi
     gracePeriods.forget(key);
     return undefined;
   }
-  const held = book.ofOwner(claim.metadata.uid ?? '').filter((lease) => stateOf(lease) === 'held');
+  const held = book.ofExactClaim(claim).filter((lease) => stateOf(lease) === 'held');
   const resolution = gracePeriods.applyTo(key, directory.resolve(claim), clock.now());
   const names = new Set(held.map(({ pool }) => pool));
   const pools = [
@@ -99,7 +99,7 @@ function observeRunning(
   book: ClaimViews['book'],
 ): RunningAddresses {
   if (resolution.kind !== 'served') return { kind: 'none' };
-  const leasesOf = (uid: string) => book.ofOwner(uid);
+  const leasesOf = (uid: string) => book.ofPod(uid);
   return runningAddressesOf({ claim, held, pods, launcherVmis, pool: resolution.pool, leasesOf });
 }
 

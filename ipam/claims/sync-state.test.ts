@@ -9,7 +9,7 @@ const [first, second] = [{ name: 'first' }, { name: 'second' }] as unknown as [L
 describe('the state of a sync', () => {
   it('does not count a claim as read live once it has a lease that appeared after the read', () => {
     const state = new ClaimSyncState(CLAIM);
-    state.beforeRead({ ofOwner: (uid) => (uid === 'a' ? [first] : []) });
+    state.beforeRead({ ofExactClaim: ({ metadata: { uid } }) => (uid === 'a' ? [first] : []) });
     state.onClaimRead(CLAIM, []);
     state.onLeasesObserved([first]);
     expect(state.findings.isLive).to.equal(true);

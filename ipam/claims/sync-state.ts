@@ -41,8 +41,8 @@ export class ClaimSyncState {
   }
 
   /** Call it before the claim is read live or written. */
-  beforeRead(book: Pick<LeaseBook, 'ofOwner'>): void {
-    this.#knownLeases = new Set(book.ofOwner(this.claim?.metadata.uid ?? ''));
+  beforeRead(book: Pick<LeaseBook, 'ofExactClaim'>): void {
+    this.#knownLeases = new Set(this.claim && book.ofExactClaim(this.claim));
   }
 
   /** @param owners UIDs of the claims that had leases before the read */

@@ -10,7 +10,7 @@ function look(world: LeakWorld): string[] {
   const owners: OwnerLookup = {
     claim: (key) => world.claims.cache.get(key),
     pod: (key) => world.pods.cache.get(key),
-    leasesOf: (uid) => world.book.ofOwner(uid),
+    leasesOf: (claim) => world.book.ofExactClaim(claim),
     hasPool: (name) => world.directory.stateOf(name) !== undefined,
     reportedAddressesOf: () => [],
   };

@@ -30,8 +30,8 @@ export interface OwnerLookup {
   claim(key: string): IPAMClaim | undefined;
   /** The pod of that name on the node of the lease. */
   pod(key: string, node: string | undefined): PodOnNode;
-  /** The leases of a claim's UID. */
-  leasesOf(uid: string): readonly LeaseRecord[];
+  /** The leases of the claim's UID. */
+  leasesOf(claim: IPAMClaim): readonly LeaseRecord[];
   hasPool(name: string): boolean;
   /** The addresses that each pod of the claim reports. */
   reportedAddressesOf(claim: IPAMClaim): readonly (readonly string[])[];
@@ -67,7 +67,7 @@ function leakOfPod(uid: string, pod: PodOnNode, hasPool: boolean): LeakKind | 'u
 }
 
 function looksSurplus(lease: LeaseRecord, claim: IPAMClaim, owners: OwnerLookup): boolean {
-  const siblings = owners.leasesOf(claim.metadata.uid ?? '');
+  const siblings = owners.leasesOf(claim);
   // fast path: nearly all claims have one lease of each family, and their status contains it
   const ofFamily = siblings.filter(({ address }) => address.family === lease.address.family).length;
   if (ofFamily < 2 && siblings.length <= (claim.status?.ips?.length ?? 0)) return false;

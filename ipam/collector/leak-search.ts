@@ -41,7 +41,7 @@ export interface FollowedCache<S extends KubeObject> {
 }
 
 export interface LeakSearchDeps {
-  readonly book: Pick<LeaseBook, 'all' | 'ofOwner' | 'recordWrite'>;
+  readonly book: Pick<LeaseBook, 'all' | 'ofExactClaim' | 'recordWrite'>;
   readonly client: Pick<Client, 'get' | 'listAs' | 'create' | 'patch' | 'delete'>;
   readonly claims: FollowedCache<IPAMClaim>;
   /** The launchers. */
@@ -77,7 +77,7 @@ export class LeakSearch {
     const owners: OwnerLookup = {
       claim: (key) => claims.cache.get(key),
       pod: (key, node) => pods.find(key, node),
-      leasesOf: (uid) => book.ofOwner(uid),
+      leasesOf: (claim) => book.ofExactClaim(claim),
       hasPool: (name) => directory.stateOf(name) !== undefined,
       reportedAddressesOf: (claim) => reportsOf(users.podsOf(claim)),
     };
@@ -169,7 +169,11 @@ export class LeakSearch {
     const { client, book } = this.#deps;
     const { uid = '' } = claim.metadata;
     const users = await listClaimPods(claim, client, callOf(signal));
-    const proof = surplusProof(lease, { claim, claimLeases: book.ofOwner(uid), reportedAddresses: reportsOf(users) });
+    const proof = surplusProof(lease, {
+      claim,
+      claimLeases: book.ofExactClaim(claim),
+      reportedAddresses: reportsOf(users),
+    });
     if (proof === undefined) return false;
     // if the other lease was deleted by hand, this one is the claim's only lease
     const current = readLease(await client.get(ADDRESS_LEASES, { name: proof.metadata.name }, callOf(signal)));

@@ -120,7 +120,8 @@ class Model {
     expect(names(byMac)).to.deep.equal(names(isIn(['quarantined'])));
     for (const name of ['c0', 'c1']) {
       const own = names(expected.filter((each) => each.owner?.name === name));
-      expect(names(book.ofOwner(`${name}-uid`))).to.deep.equal(own);
+      expect(names(book.ofExactClaim({ metadata: { namespace: 'a', name, uid: `${name}-uid` } }))).to.deep.equal(own);
+      expect(names(book.ofExactClaim({ metadata: { namespace: 'a', name, uid: 'earlier' } }))).to.deep.equal([]);
       expect(names(book.ofClaim('a', name))).to.deep.equal(own);
     }
   }

@@ -1,4 +1,5 @@
 import type { AddressLease } from '../../api/address-lease.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { Clock } from '../../kube/clock.js';
 import type { Informer } from '../../kube/informers/informer.js';
 import { type MutationChange, MutationCache } from '../../kube/informers/mutation-cache.js';
@@ -135,9 +136,14 @@ export class LeaseBook {
     return this.#leases.get(name);
   }
 
-  /** The leases of an owner's UID, in any state. */
-  ofOwner(uid: string): readonly LeaseRecord[] {
-    return this.#leases.ofOwner(uid);
+  /** The leases of a pod's UID, in any state. */
+  ofPod(uid: string): readonly LeaseRecord[] {
+    return this.#leases.ofPod(uid);
+  }
+
+  /** The leases of this claim, by its UID, in any state. */
+  ofExactClaim({ metadata: { namespace = '', name, uid } }: Pick<IPAMClaim, 'metadata'>): readonly LeaseRecord[] {
+    return this.#leases.ofClaim(namespace, name).filter(({ owner }) => owner?.uid === uid);
   }
 
   /** The leases of all claims that have or had this name, in any state. */

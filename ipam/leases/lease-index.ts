@@ -8,7 +8,8 @@ import { type LeaseRecord, isReservation, stateOf } from '../../addressing/lease
 export class LeaseIndex {
   readonly #byName = new Map<string, LeaseRecord>();
   readonly #byPool = new Map<string, Set<LeaseRecord>>();
-  readonly #byOwner = new RecordsByKey();
+  /** By UID of the pod. */
+  readonly #byPod = new RecordsByKey();
   /** By namespace, then by name. */
   readonly #byClaim = new Map<string, RecordsByKey>();
   /** Released and quarantined leases. */
@@ -33,8 +34,8 @@ export class LeaseIndex {
     return this.#byPool.get(pool) ?? NONE;
   }
 
-  ofOwner(uid: string): readonly LeaseRecord[] {
-    return this.#byOwner.get(uid);
+  ofPod(uid: string): readonly LeaseRecord[] {
+    return this.#byPod.get(uid);
   }
 
   ofClaim(namespace: string, name: string): readonly LeaseRecord[] {
@@ -54,7 +55,7 @@ export class LeaseIndex {
     this.#byName.set(record.metadata.name, record);
     const ofPool = this.#byPool.get(pool) ?? new Set();
     this.#byPool.set(pool, ofPool.add(record));
-    if (owner !== undefined) this.#byOwner.add(owner.uid, record);
+    if (owner?.kind === 'Pod') this.#byPod.add(owner.uid, record);
     if (owner?.kind === 'IPAMClaim') {
       const ofNamespace = this.#byClaim.get(owner.namespace) ?? new RecordsByKey();
       ofNamespace.add(owner.name, record);
@@ -73,7 +74,7 @@ export class LeaseIndex {
     const ofPool = this.#byPool.get(pool);
     ofPool?.delete(record);
     if (ofPool?.size === 0) this.#byPool.delete(pool);
-    if (owner !== undefined) this.#byOwner.delete(owner.uid, record);
+    if (owner?.kind === 'Pod') this.#byPod.delete(owner.uid, record);
     if (owner?.kind === 'IPAMClaim') {
       const ofNamespace = this.#byClaim.get(owner.namespace);
       ofNamespace?.delete(owner.name, record);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { KubeObject } from '../../api/meta.js';
-import { Cache, namespacedIndex } from './cache.js';
+import { Cache } from './cache.js';
 
 interface Thing extends KubeObject {
   colours: string[];
@@ -40,6 +40,36 @@ describe('Cache', () => {
     expect(cache.size).to.equal(0);
   });
 
+  it('lists objects of all namespaces and of none, under their keys', () => {
+    const cache = new Cache<KubeObject>();
+    for (const namespace of ['n', 'm', undefined])
+      cache.set({ metadata: { name: 'a', ...(namespace && { namespace }) } });
+    expect(cache.keys()).to.have.members(['n/a', 'm/a', 'a']);
+    expect(cache.list()).to.have.length(3);
+    expect(cache.size).to.equal(3);
+    expect(cache.get('m/a')?.metadata.namespace).to.equal('m');
+    expect(cache.delete('a')?.metadata.namespace).to.equal(undefined);
+    expect(cache.keys()).to.have.members(['n/a', 'm/a']);
+    expect([cache.get('a'), cache.get('n/b'), cache.get('o/a')]).to.deep.equal([undefined, undefined, undefined]);
+  });
+
+  it('finds an object by a value with a namespace, given as a text or in parts', () => {
+    const [namespace, name] = ['n', 'red'];
+    const cache = new Cache<Thing>({ parts: () => [{ namespace, name }], text: () => ['n/red', 'n/a/b'] });
+    cache.set(thing('a', []));
+    cache.set(thing('b', []));
+    for (const [index, value] of [
+      ['parts', 'n/red'],
+      ['text', 'n/red'],
+      ['text', 'n/a/b'],
+    ] as const)
+      // prettier-ignore
+      expect(names(cache.byIndex(index, value))).to.deep.equal(['a', 'b']);
+    expect(cache.byIndex('parts', 'red')).to.deep.equal([]);
+    cache.delete('n/a');
+    expect(names(cache.byIndex('parts', 'n/red'))).to.deep.equal(['b']);
+  });
+
   it('rejects an unknown index, and names the known ones', () => {
     const cache = new Cache<Thing>({ colour: (each) => each.colours });
     expect(() => cache.byIndex('color', 'red')).to.throw('no index "color"; there are: colour');
@@ -74,8 +104,10 @@ describe('Cache', () => {
     expect([cache.inNamespace('n'), cache.size]).to.deep.equal([[], 2]);
   });
 
-  it('finds the values of a namespaced index only in the namespace of the object', () => {
-    const cache = new Cache<Thing>({ colour: namespacedIndex((each) => each.colours) });
+  it('finds an object by the parts of a key', () => {
+    const cache = new Cache<Thing>({
+      colour: ({ metadata: { namespace = '' }, colours }) => colours.map((name) => ({ namespace, name })),
+    });
     const [here, there] = [
       thing('a', ['red', '']),
       { ...thing('a', ['red']), metadata: { namespace: 'm', name: 'a' } },

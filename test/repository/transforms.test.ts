@@ -5,6 +5,7 @@ import type { KubeObject } from '../../api/meta.js';
 import { NETWORKS_ANNOTATION, NETWORK_STATUS_ANNOTATION, REQUESTED_ADDRESSES_ANNOTATION } from '../../api/names.js';
 import type { NetworkAttachmentDefinition } from '../../api/networks/network-attachment.js';
 import type { Pod } from '../../api/pod.js';
+import type { Indexes } from '../../kube/informers/cache.js';
 import { heapBytes } from '../heap.js';
 import { transformNodePod } from '../../cni/agent/node-pods.js';
 import { transformLauncher } from '../../controller/caches.js';
@@ -166,7 +167,7 @@ const POD_TRANSFORMS: Record<string, (pod: Pod) => unknown> = {
   'by the webhook': (pod) => readPod(pod, 'request.object'),
 };
 
-function indexed<T extends KubeObject>(object: T, indexes: Record<string, (object: T) => readonly string[]>): unknown {
+function indexed<T extends KubeObject>(object: T, indexes: Indexes<T>): unknown {
   return [object, Object.values(indexes).map((valuesOf) => valuesOf(object))];
 }
 

@@ -14,7 +14,7 @@ import {
   transformVm,
   transformVmi,
 } from '../../../cluster/transforms.js';
-import { Cache } from '../../../kube/informers/cache.js';
+import { Cache, type Indexes } from '../../../kube/informers/cache.js';
 import { NAMESPACE, nad } from '../../../test/objects/workload-objects.js';
 
 /** What is in the cluster, as far as one workload goes. */
@@ -84,7 +84,7 @@ export function observationOf(given: WorkloadScenario): ObservedWorkload {
 }
 
 function filled<T extends KubeObject, S extends KubeObject>(
-  indexes: Record<string, (object: S) => readonly string[]>,
+  indexes: Indexes<S>,
   objects: readonly T[],
   transform: (object: T) => S,
 ): Cache<S> {

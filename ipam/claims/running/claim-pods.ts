@@ -49,8 +49,8 @@ export const CLAIM_PODS: WatchSpec<Pod, ClaimPod> = {
   labelSelector: `${LAUNCHER_LABEL}=${LAUNCHER_LABEL_VALUE}`,
   transform: transformClaimPod,
   indexes: {
-    [BY_CLAIM]: ({ metadata, claims }) => claims.map((claim) => joinKey(metadata.namespace, claim)),
-    [BY_VMI]: ({ metadata, vmi }) => (vmi === undefined ? NO_STRINGS : [joinKey(metadata.namespace, vmi.name)]),
+    [BY_CLAIM]: ({ metadata: { namespace = '' }, claims }) => claims.map((name) => ({ namespace, name })),
+    [BY_VMI]: ({ metadata: { namespace = '' }, vmi }) => (vmi === undefined ? [] : [{ namespace, name: vmi.name }]),
   },
 };
 

@@ -24,7 +24,7 @@ describe('holds for restored claims', () => {
     const directory = { resolve: () => resolution };
     const book = {
       // each claim takes 15 ms
-      ofOwner: () => (clock.advanceTo(clock.now() + 15), []),
+      ofExactClaim: () => (clock.advanceTo(clock.now() + 15), []),
       addRestoreHold: (_space: string, address: Address) => void held.add(formatAddress(address)),
       removeRestoreHold: (_space: string, address: Address) => void held.delete(formatAddress(address)),
     };

@@ -18,7 +18,7 @@ import { conditionOf } from '../../../cluster/claim-conditions.js';
 
 interface RestoreHoldDependencies {
   claims: Pick<Cache<IPAMClaim>, 'get' | 'keys' | 'byIndex'>;
-  book: Pick<LeaseBook, 'ofOwner' | 'addRestoreHold' | 'removeRestoreHold'>;
+  book: Pick<LeaseBook, 'ofExactClaim' | 'addRestoreHold' | 'removeRestoreHold'>;
   directory: Pick<PoolDirectory, 'resolve'>;
   clock: Pick<Clock, 'now'>;
 }
@@ -155,7 +155,7 @@ export class RestoreHolds {
     const { addressSpace } = pool;
     // a lease in the address space of an earlier pool does not protect the address in this one
     const held = book
-      .ofOwner(claim.metadata.uid ?? '')
+      .ofExactClaim(claim)
       .filter((lease) => stateOf(lease) === 'held' && lease.addressSpace === addressSpace);
     const lacked = addresses.filter((shown) => !held.some(({ address }) => sameAddress(address, shown)));
     const leasable = lacked.filter((address) => subnetOf(pool, address)?.leasable.has(address.value));

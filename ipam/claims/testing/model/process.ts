@@ -166,7 +166,7 @@ export class IpamModelProcess {
   #isProbed(key: string): boolean {
     const claim = this.claim(key);
     const isShown = (claim?.status?.ips?.length ?? 0) > 0;
-    const leases = this.book.ofOwner(claim?.metadata.uid ?? '');
+    const leases = claim === undefined ? [] : this.book.ofExactClaim(claim);
     return !isShown && leases.some(({ probe, releasedAt }) => probe === 'requested' && releasedAt === undefined);
   }
 
