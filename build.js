@@ -22,7 +22,14 @@ const usual = {
   metafile: true,
   // The paths of packages stay below node_modules/ if that is a link, as in a release.
   preserveSymlinks: true,
-  alias: { http: './build/light/http.cjs', 'node:http': './build/light/http.cjs', undici: './build/light/undici.cjs' },
+  alias: {
+    http: './build/light/http.cjs',
+    'node:http': './build/light/http.cjs',
+    'node:http2': './build/light/http2.cjs',
+    '@opentelemetry/api': './build/light/opentelemetry.cjs',
+    'prom-client': './build/light/prom-client.cjs',
+    undici: './build/light/undici.cjs',
+  },
   logLevel: 'warning',
 };
 const processes = await build({

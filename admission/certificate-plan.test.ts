@@ -7,9 +7,9 @@ import {
   type CertificateAction,
   SERVING_LIFETIME_MS,
   type TlsMaterial,
-  applyCertificateStep,
   planCertificates,
 } from './certificate-plan.js';
+import { applyCertificateStep } from './certificate-step.js';
 import { expiryOf } from '../tls/pem.js';
 import {
   type Issuer,

@@ -1,12 +1,5 @@
-import { type X509Certificate, randomBytes } from 'node:crypto';
+import type { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
-import {
-  type Issuer,
-  type PemKeyPair,
-  generateKeys as generateRsaKeys,
-  makeAuthority,
-  makeServingCertificate,
-} from '../tls/certificates.js';
 import { expiryOf, isPair, readCertificate, splitPem } from '../tls/pem.js';
 
 const MINUTE_MS = 60_000;
@@ -52,6 +45,8 @@ export type CertificateAction =
   | { action: 'renew-serving'; reason: string }
   /** Trust only the newest CA. */
   | { action: 'drop-authorities'; reason: string };
+
+export type CertificateStep = Exclude<CertificateAction['action'], 'keep'>;
 
 /** Decides the next step for the certificates. It is called again after each step. */
 export function planCertificates(
@@ -141,57 +136,4 @@ function creationTimeOf(certificate: X509Certificate): number {
 function renewalTimeOf(certificate: X509Certificate): number {
   const made = creationTimeOf(certificate);
   return made + ((Date.parse(certificate.validTo) - made) * 2) / 3;
-}
-
-const SERIAL_BYTES = 16;
-
-export type CertificateStep = Exclude<CertificateAction['action'], 'keep'>;
-
-interface CertificateStepInput {
-  now: number;
-  names: readonly string[];
-  generateKeys?: (() => Promise<PemKeyPair>) | undefined;
-}
-
-/** Carries out a step: creates keys and certificates. */
-export async function applyCertificateStep(
-  step: CertificateStep,
-  material: TlsMaterial | undefined,
-  input: CertificateStepInput,
-): Promise<TlsMaterial> {
-  if (material === undefined || step === 'make-all') {
-    const issuer = await newAuthority(input);
-    return { authorities: [issuer.cert], authorityKey: issuer.key, ...(await newServing(issuer, input)) };
-  }
-  const newest = material.authorities[0] ?? '';
-  switch (step) {
-    case 'add-authority': {
-      const { cert, key } = await newAuthority(input);
-      return { ...material, authorities: [cert, ...material.authorities], authorityKey: key };
-    }
-    case 'renew-serving':
-      return { ...material, ...(await newServing({ cert: newest, key: material.authorityKey }, input)) };
-    case 'drop-authorities':
-      return { ...material, authorities: [newest] };
-  }
-}
-
-async function newAuthority({ now, generateKeys = generateRsaKeys }: CertificateStepInput): Promise<Issuer> {
-  const keys = await generateKeys();
-  const validity = { notBefore: now - BACKDATE_MS, notAfter: now + CA_LIFETIME_MS };
-  return { cert: makeAuthority({ keys, ...validity, serial: newSerial() }), key: keys.privateKey };
-}
-
-async function newServing(
-  issuer: Issuer,
-  { now, names, generateKeys = generateRsaKeys }: CertificateStepInput,
-): Promise<{ cert: string; key: string }> {
-  const keys = await generateKeys();
-  const notAfter = Math.min(now + SERVING_LIFETIME_MS, expiryOf(issuer.cert) ?? now);
-  const subject = { keys, notBefore: now - BACKDATE_MS, notAfter, serial: newSerial() };
-  return { cert: makeServingCertificate(subject, issuer, names), key: keys.privateKey };
-}
-
-function newSerial(): string {
-  return randomBytes(SERIAL_BYTES).toString('hex');
 }

@@ -161,7 +161,7 @@ export class CertificateStore implements CertificateSource {
       throw new Error(`step ${action} had no effect: ${reason}`);
     }
     // creating certificates needs a library that most starts do not need
-    const { applyCertificateStep } = await import('./certificate-plan.js');
+    const { applyCertificateStep } = await import('./certificate-step.js');
     const made = await applyCertificateStep(action, material, { now: clock.wall(), names, generateKeys });
     await client.replace(SECRETS, writeMaterial(secret, made));
     this.#lastStep = action;

@@ -12,6 +12,7 @@ import { benchChurn } from './scale/churn.js';
 import { benchClaims } from './claims.js';
 import { benchCni } from './cni.js';
 import { benchDhcpServers } from './guest/dhcp-servers.js';
+import { benchFirstPatch } from './scale/first-patch.js';
 import { benchGuard } from './guard.js';
 import { benchGuest } from './guest/guest.js';
 import { benchGuestTables } from './guest/guest-tables.js';
@@ -29,7 +30,7 @@ import { benchUi } from './ui.js';
 import { benchWatches } from './watches.js';
 import { benchWhereabouts } from './whereabouts.js';
 
-// npm run bench [-- --json=FILE --vms=100000 --leases=50000 --seconds=600 --attack=halted --parts] [allocator] [admissions] [hostile] [hostile-reviews] [status-writes] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [dhcp-servers] [guard] [guest] [guest-tables] [migration] [responder-memory] [whereabouts] [blocks] [capacity] [scale] [expiry] [churn] [watches] [lease-cost]
+// npm run bench [-- --json=FILE --vms=100000 --leases=50000 --seconds=600 --attack=halted --parts] [allocator] [admissions] [hostile] [hostile-reviews] [status-writes] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [dhcp-servers] [guard] [guest] [guest-tables] [migration] [responder-memory] [whereabouts] [blocks] [capacity] [scale] [expiry] [first-patch] [churn] [watches] [lease-cost]
 /** Benches that need no test bed. */
 const ALONE: Record<string, () => Promise<Figure[]>> = {
   allocator: benchAllocator,
@@ -39,6 +40,7 @@ const ALONE: Record<string, () => Promise<Figure[]>> = {
   cni: benchCni,
   'dhcp-servers': benchDhcpServers,
   expiry: () => benchExpiry(Number(values.leases)),
+  'first-patch': benchFirstPatch,
   guard: benchGuard,
   guest: benchGuest,
   'guest-tables': benchGuestTables,

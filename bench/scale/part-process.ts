@@ -22,6 +22,7 @@ export type PartName = 'controller' | 'ipam' | 'webhook';
 
 export interface Served {
   readonly kubeconfig: string;
+  readonly port: number;
   readonly workspace: Workspace;
   readonly tracker: ObjectTracker;
   readonly server: MemoryApiServer;
@@ -37,7 +38,7 @@ export async function withServer(measure: (served: Served) => Promise<Figure[]>)
   const access = { server: `https://127.0.0.1:${port}`, caBundle };
   const kubeconfig = await writeKubeconfig(join(workspace.workDir, 'kubeconfig'), access, 'token');
   try {
-    return await measure({ kubeconfig, workspace, tracker, server });
+    return await measure({ kubeconfig, port, workspace, tracker, server });
   } finally {
     await server.stop();
     await workspace.close();

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { applyCertificateStep } from '../../admission/certificate-plan.js';
+import { applyCertificateStep } from '../../admission/certificate-step.js';
 import { readMaterial, writeMaterial } from '../../admission/certificate-store.js';
 import { SECRETS } from '../../kube/resources.js';
 import { HOLDFAST_NAMESPACE } from '../../bed/holdfast/install.js';
