@@ -1,6 +1,6 @@
 import type { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
-import { expiryOf, isPair, readCertificate, splitPem } from '../tls/pem.js';
+import { isPair, readCertificate, splitPem } from '../tls/pem.js';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

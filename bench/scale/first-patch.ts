@@ -4,7 +4,6 @@ import { reviewAgent, creationReview, sendReview } from '../../bed/holdfast/revi
 import { nodeFlags } from '../../bed/holdfast/image.js';
 import { findFreePorts } from '../../bed/processes/ports.js';
 import { until } from '../../bed/processes/wait.js';
-import type { Pod } from '../../api/pod.js';
 import { PODS } from '../../kube/resources.js';
 import { nodeOfImage } from '../../test/image/node.js';
 import type { Figure } from '../report.js';
@@ -22,7 +21,7 @@ const ACCOUNT = '/run/secrets/kubernetes.io/serviceaccount';
 export async function benchFirstPatch(): Promise<Figure[]> {
   return await withServer(async (served) => {
     storeCluster(served.tracker, 1);
-    const [launcher] = served.tracker.list(PODS) as Pod[];
+    const [launcher] = served.tracker.list(PODS);
     const review = creationReview(launcher!, 'first');
     const runs: { wallMs: number; cpuMs: number }[] = [];
     for (let run = 0; run < RUNS; run++) runs.push(await startWebhook(served, review));

@@ -89,8 +89,9 @@ function addLauncher(small: ClaimPod, pod: Pod, vmi: ClaimPod['vmi']): void {
 function podClaimReferences(pod: Pod): readonly string[] {
   try {
     const names = networkSelectionsOf(pod).flatMap(({ claimReference }) => claimReference ?? []);
-    // most launchers name one claim: an array that was filtered has room for 17
-    return names.length === 0 ? NO_STRINGS : names.length === 1 ? [names[0]!] : [...new Set(names)];
+    const [first, second] = names;
+    if (first === undefined) return NO_STRINGS;
+    return second === undefined ? [first] : [...new Set(names)];
   } catch {
     return NO_STRINGS;
   }
