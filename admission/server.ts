@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Server, createServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { type PeerCertificate, TLSSocket } from 'node:tls';
+import express, { type Express } from 'express';
 import { describeValue } from '../api/json.js';
 import { type Clock, systemClock } from '../kube/clock.js';
 import { messageOf } from '../kube/errors.js';
@@ -81,7 +82,7 @@ export class AdmissionServer {
       connectionsCheckingInterval: Math.min(CHECK_MS, requestMs),
       ...(options.clients !== undefined && { requestCert: true, rejectUnauthorized: true }),
     };
-    this.#server = createServer(settings, (request, response) => this.#handle(request, response));
+    this.#server = createServer(settings, this.#createApp());
     this.#connections = new ConnectionLimit(this.#server, options.maxConnections ?? MAX_CONNECTIONS);
     const { maxBodiesBytes = MAX_BODIES_BYTES } = options;
     this.#bodies = new BodyBudget(maxBodiesBytes);
@@ -149,19 +150,26 @@ export class AdmissionServer {
     for (const cancel of timers) cancel();
   }
 
-  #handle(request: IncomingMessage, response: ServerResponse): void {
-    const { routes } = this.#options;
-    const refusal = this.#refuseClient(request.socket);
-    const [path = ''] = (request.url ?? '').split('?', 1);
-    const answer = Object.hasOwn(routes, path) ? routes[path] : undefined;
-    if (refusal !== undefined) this.#reject(response, 403, refusal);
-    else if (answer === undefined)
-      this.#reject(response, 404, `not found; available paths: ${Object.keys(routes).join(', ')}`);
-    else if (request.method === 'POST') void this.#serve(answer, request, response);
-    else {
-      response.setHeader('allow', 'POST');
-      this.#reject(response, 405, 'send a POST with an AdmissionReview');
+  #createApp(): Express {
+    const app = express();
+    app.disable('x-powered-by');
+    app.disable('etag');
+    app.use((request, response, next) => {
+      const refusal = this.#refuseClient(request.socket);
+      if (refusal === undefined) next();
+      else this.#reject(response, 403, refusal);
+    });
+    for (const [path, answer] of Object.entries(this.#options.routes)) {
+      app.post(path, (request, response) => this.#serve(answer, request, response));
+      app.all(path, (_request, response) => {
+        response.setHeader('allow', 'POST');
+        this.#reject(response, 405, 'send a POST with an AdmissionReview');
+      });
     }
+    app.use((_request, response) =>
+      this.#reject(response, 404, `not found; available paths: ${Object.keys(this.#options.routes).join(', ')}`),
+    );
+    return app;
   }
 
   /** Checks the common name. TLS has already verified the certificate. */

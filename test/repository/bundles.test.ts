@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { type Metafile, build } from 'esbuild';
 
 /** Packages that only some starts need. Loading them takes as long as a tenth of the start of a process, each. */
-const LATER = ['@kubernetes/client-node/dist/config.js', 'express', 'node-forge'];
+const LATER = ['@kubernetes/client-node/dist/config.js', 'node-forge'];
 const PROCESSES = ['capacity', 'cni/agent', 'controller', 'guest', 'guest/responder-process', 'ipam', 'webhook'];
 
 /** Returns the packages that load with the file of the bundle. */

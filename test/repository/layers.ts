@@ -73,7 +73,7 @@ function mainOf(folder: string): string {
 export const PACKAGE_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   '@kubernetes/client-node': ['kube/transport/credentials.ts'],
   commander: ['process/command-line.ts', 'process/read-arguments.ts', 'cli'],
-  express: ['cli/ui'],
+  express: ['admission', 'cli/ui'],
   'fast-json-patch': ['webhook', 'cli/ui'],
   'ipaddr.js': ['addressing', 'webhook'],
   'node-forge': ['tls/certificates.ts'],
