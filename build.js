@@ -26,6 +26,7 @@ const usual = {
     http: './build/light/http.cjs',
     'node:http': './build/light/http.cjs',
     'node:http2': './build/light/http2.cjs',
+    'body-parser': './build/light/body-parser.cjs',
     '@opentelemetry/api': './build/light/opentelemetry.cjs',
     'prom-client': './build/light/prom-client.cjs',
     undici: './build/light/undici.cjs',

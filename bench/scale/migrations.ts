@@ -1,31 +1,30 @@
-import { until } from '../../bed/processes/wait.js';
 import { PODS, VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
 import type { ObjectTracker } from '../../kube/testing/object-tracker.js';
 import type { Figure } from '../report.js';
 import { launcherNameOf, placeOf } from './cluster.js';
-import { READY_MS, type Served, startPart } from './part-process.js';
-import { queueDepth, serveClaim, serveVm } from './takeover.js';
+import { type Served, startPart } from './part-process.js';
+import { serveClaim, serveVm, untilEmpty } from './takeover.js';
 
 const MIGRATIONS_AT_ONCE = 500;
 const SERVED_SECONDS = 2;
+/** All writes have ended when nothing has waited for so long. */
+const WRITTEN_MS = 5_000;
 
 /** Measures a leader while many VMs migrate at the same moment, as when a rack of nodes is drained. */
 export async function measureMigrations(name: 'controller' | 'ipam', vms: number, served: Served): Promise<Figure[]> {
   const { tracker, server } = served;
   const { child, ready, metricsUrl } = await startPart(name, served);
   await ready();
-  await until('an empty queue', async () => (await queueDepth(metricsUrl)) === 0, { timeoutMs: READY_MS });
+  await untilEmpty(metricsUrl);
   server.requests.clear();
   const first = name === 'controller' ? 0 : MIGRATIONS_AT_ONCE; // a VM migrates once
   const numbers = Array.from({ length: MIGRATIONS_AT_ONCE }, (_, n) => first + n).filter((n) => n < vms);
   const began = performance.now();
-  const seconds = () => (performance.now() - began) / 1000;
   for (const n of numbers) beginMigration(tracker, n);
   await (name === 'controller' ? serveVm(tracker, vms + 3) : serveClaim(tracker, vms + 4));
-  const servedSeconds = seconds();
+  const servedSeconds = (performance.now() - began) / 1000;
   for (const n of numbers) endMigration(tracker, n);
-  await until('an empty queue', async () => (await queueDepth(metricsUrl)) === 0, { timeoutMs: READY_MS });
-  const emptySeconds = seconds();
+  const emptySeconds = ((await untilEmpty(metricsUrl, WRITTEN_MS)) - began) / 1000;
   const writes = [...server.requests].filter(([kind]) => !/^GET | leases$/.test(kind));
   await child.stop();
   const title = `scale: ${name}, ${vms} VMs, ${numbers.length} migrations at once`;

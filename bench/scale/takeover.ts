@@ -27,12 +27,7 @@ export async function measureTakeover(name: 'controller' | 'ipam', vms: number, 
   const stopped = leader.child.stop();
   await (name === 'controller' ? serveVm(served.tracker, vms + 1) : serveClaim(served.tracker, vms + 2));
   const servedSeconds = seconds();
-  let emptySeconds = seconds();
-  const isEmpty = async () => {
-    if ((await queueDepth(next.metricsUrl)) > 0) emptySeconds = seconds();
-    return seconds() - emptySeconds >= EMPTY_MS / 1000;
-  };
-  await until('an empty queue', isEmpty, { timeoutMs: READY_MS });
+  const emptySeconds = ((await untilEmpty(next.metricsUrl)) - began) / 1000;
   await stopped;
   const { wallMs, cpuMs } = await next.longestBlocks();
   await next.child.stop();
@@ -61,8 +56,19 @@ export async function serveClaim(tracker: ObjectTracker, number: number): Promis
   await until('the address of a new claim', hasAddress, { timeoutMs: READY_MS });
 }
 
+/** Waits until no key waits for a while. @returns since when, as `performance.now()` */
+export async function untilEmpty(metricsUrl: string, emptyMs = EMPTY_MS): Promise<number> {
+  let since = performance.now();
+  const isEmpty = async () => {
+    if ((await queueDepth(metricsUrl)) > 0) since = performance.now();
+    return performance.now() - since >= emptyMs;
+  };
+  await until('an empty queue', isEmpty, { timeoutMs: READY_MS, everyMs: 50 });
+  return since;
+}
+
 /** Returns how many keys wait, in all queues of a process. */
-export async function queueDepth(metricsUrl: string): Promise<number> {
+async function queueDepth(metricsUrl: string): Promise<number> {
   const text = await (await fetch(metricsUrl)).text();
   const depths = [...text.matchAll(/^holdfast_queue_depth\{.*\} (\d+)$/gm)].map(([, depth]) => Number(depth));
   if (depths.length === 0) throw new Error('no metric holdfast_queue_depth');
