@@ -12,11 +12,15 @@ import type { ApiRequest, Query } from '../../kube/transport/transport.js';
 /** `/api/v1` or `/apis/<group>/<version>` */
 const GROUP = /^\/(api|apis\/[^/]+)\/[^/]+$/;
 
+const [COMMA, END] = [Buffer.from(','), Buffer.from(']}')];
+
 /** Serves the objects of a tracker over HTTPS. There is no admission. */
 export class MemoryApiServer {
   /** Requests other than watches, by method and plural. */
   readonly requests = new Map<string, number>();
   readonly #api: MemoryTransport;
+  /** Serialized objects, which never change. Real API servers have cores of their own for this. */
+  readonly #json = new WeakMap<object, Buffer>();
   readonly #server: Server;
 
   private constructor(tracker: ObjectTracker, files: { key: Buffer; cert: Buffer }) {
@@ -42,6 +46,26 @@ export class MemoryApiServer {
     await closed;
   }
 
+  /** Serializes all objects, so that lists measure who reads them. */
+  prepare(tracker: ObjectTracker): void {
+    for (const kind of Object.values<Resource>(RESOURCES))
+      for (const [, object] of tracker.objects(kind)) this.#jsonOf(object);
+  }
+
+  #jsonOf(object: object): Buffer {
+    const known = this.#json.get(object);
+    if (known !== undefined) return known;
+    const json = Buffer.from(JSON.stringify(object));
+    this.#json.set(object, json);
+    return json;
+  }
+
+  #serialize({ items, ...rest }: { items?: readonly object[] }): string | Buffer {
+    if (items === undefined) return JSON.stringify(rest);
+    const parts = items.flatMap((item) => [COMMA, this.#jsonOf(item)]);
+    return Buffer.concat([Buffer.from(JSON.stringify({ ...rest, items: [] }).slice(0, -2)), ...parts.slice(1), END]);
+  }
+
   async #answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const request = await readRequest(incoming);
     try {
@@ -50,15 +74,15 @@ export class MemoryApiServer {
         return;
       }
       if (GROUP.test(request.path)) {
-        send(response, 200, { resources: kindsIn(request.path) });
+        send(response, 200, JSON.stringify({ resources: kindsIn(request.path) }));
         return;
       }
       const kind = `${request.method} ${targetOf(request.path).kind.plural}`;
       this.requests.set(kind, (this.requests.get(kind) ?? 0) + 1);
-      send(response, 200, this.#api.serve(request) as object);
+      send(response, 200, this.#serialize(this.#api.serve(request) as object));
     } catch (error) {
       if (!(error instanceof StatusError)) throw error;
-      send(response, error.status, statusOf(error));
+      send(response, error.status, JSON.stringify(statusOf(error)));
     }
   }
 
@@ -89,7 +113,7 @@ async function readRequest(incoming: IncomingMessage): Promise<ApiRequest & { qu
   return { method, path, query, body, contentType: headers['content-type'], accept: headers.accept };
 }
 
-function send(response: ServerResponse, status: number, body: object): void {
+function send(response: ServerResponse, status: number, json: string | Buffer): void {
   response.writeHead(status, { 'content-type': 'application/json' });
-  response.end(JSON.stringify(body));
+  response.end(json);
 }

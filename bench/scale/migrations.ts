@@ -1,9 +1,10 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { PODS, VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
 import type { ObjectTracker } from '../../kube/testing/object-tracker.js';
 import type { Figure } from '../report.js';
 import { launcherNameOf, placeOf } from './cluster.js';
 import { type Served, startPart } from './part-process.js';
-import { serveClaim, serveVm, untilEmpty } from './takeover.js';
+import { PREPARED_MS, serveClaim, serveVm, untilEmpty } from './takeover.js';
 
 const MIGRATIONS_AT_ONCE = 500;
 const SERVED_SECONDS = 2;
@@ -15,6 +16,7 @@ export async function measureMigrations(name: 'controller' | 'ipam', vms: number
   const { tracker, server } = served;
   const { child, ready, metricsUrl } = await startPart(name, served);
   await ready();
+  await pause(PREPARED_MS);
   await untilEmpty(metricsUrl);
   server.requests.clear();
   const first = name === 'controller' ? 0 : MIGRATIONS_AT_ONCE; // a VM migrates once

@@ -27,6 +27,7 @@ const EXPIRIES_PER_SECOND = 2_000;
 export async function benchScale(vms: number): Promise<Figure[]> {
   return await withServer(async (served) => {
     storeCluster(served.tracker, vms);
+    served.server.prepare(served.tracker);
     const figures: Figure[] = [];
     for (const name of ['controller', 'ipam'] as const) {
       figures.push(...(await measureStart(name, vms, served)), ...(await measureTakeover(name, vms, served)));

@@ -10,7 +10,7 @@ import { newClaimOf, newVm } from './cluster.js';
 const SERVED_SECONDS = 2;
 const EMPTY_SECONDS = 60;
 /** When it is ready, a replica prepares its work before it is a candidate. */
-const PREPARED_MS = 10_000;
+export const PREPARED_MS = 10_000;
 /** A queue stays empty for so long only if no more keys are added. */
 const EMPTY_MS = 500;
 
