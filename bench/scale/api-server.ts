@@ -46,10 +46,16 @@ export class MemoryApiServer {
     await closed;
   }
 
+  /** How many writes there were, without renewals of Leases. */
+  get writes(): number {
+    const counted = [...this.requests].filter(([kind]) => !/^GET | leases$/.test(kind));
+    return counted.reduce((sum, [, count]) => sum + count, 0);
+  }
+
   /** Serializes all objects, so that lists measure who reads them. */
-  prepare(tracker: ObjectTracker): void {
+  prepare(): void {
     for (const kind of Object.values<Resource>(RESOURCES))
-      for (const [, object] of tracker.objects(kind)) this.#jsonOf(object);
+      for (const object of this.#api.tracker.objects(kind).values()) this.#jsonOf(object);
   }
 
   #jsonOf(object: object): Buffer {

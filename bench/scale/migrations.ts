@@ -4,10 +4,9 @@ import type { ObjectTracker } from '../../kube/testing/object-tracker.js';
 import type { Figure } from '../report.js';
 import { launcherNameOf, placeOf } from './cluster.js';
 import { type Served, startPart } from './part-process.js';
-import { PREPARED_MS, serveClaim, serveVm, untilEmpty } from './takeover.js';
+import { PREPARED_MS, SERVED_SECONDS, SERVICES, untilEmpty } from './takeover.js';
 
 const MIGRATIONS_AT_ONCE = 500;
-const SERVED_SECONDS = 2;
 /** All writes have ended when nothing has waited for so long. */
 const WRITTEN_MS = 5_000;
 
@@ -23,18 +22,22 @@ export async function measureMigrations(name: 'controller' | 'ipam', vms: number
   const numbers = Array.from({ length: MIGRATIONS_AT_ONCE }, (_, n) => first + n).filter((n) => n < vms);
   const began = performance.now();
   for (const n of numbers) beginMigration(tracker, n);
-  await (name === 'controller' ? serveVm(tracker, vms + 3) : serveClaim(tracker, vms + 4));
+  await SERVICES[name].serve(tracker);
   const servedSeconds = (performance.now() - began) / 1000;
   for (const n of numbers) endMigration(tracker, n);
   const emptySeconds = ((await untilEmpty(metricsUrl, WRITTEN_MS)) - began) / 1000;
-  const writes = [...server.requests].filter(([kind]) => !/^GET | leases$/.test(kind));
+  const { writes } = server;
   await child.stop();
   const title = `scale: ${name}, ${vms} VMs, ${numbers.length} migrations at once`;
-  const what = name === 'controller' ? 'a new VM has its claim' : 'a new claim has its address';
   return [
-    { name: `${title}: ${what} after`, value: servedSeconds, unit: 's', target: { atMost: SERVED_SECONDS } },
+    {
+      name: `${title}: ${SERVICES[name].what} after`,
+      value: servedSeconds,
+      unit: 's',
+      target: { atMost: SERVED_SECONDS },
+    },
     { name: `${title}: the queue is empty after`, value: emptySeconds, unit: 's' },
-    { name: `${title}: writes`, value: writes.reduce((sum, [, count]) => sum + count, 0), unit: '' },
+    { name: `${title}: writes`, value: writes, unit: '' },
   ];
 }
 

@@ -7,12 +7,18 @@ import type { Figure } from '../report.js';
 import { LONGEST_BLOCK_MS, READY_MS, type Served, startPart } from './part-process.js';
 import { newClaimOf, newVm } from './cluster.js';
 
-const SERVED_SECONDS = 2;
+export const SERVED_SECONDS = 2;
 const EMPTY_SECONDS = 60;
 /** When it is ready, a replica prepares its work before it is a candidate. */
 export const PREPARED_MS = 10_000;
 /** A queue stays empty for so long only if no more keys are added. */
 const EMPTY_MS = 500;
+
+/** What shows that a leader works. */
+export const SERVICES = {
+  controller: { what: 'a new VM has its claim', serve: serveVm },
+  ipam: { what: 'a new claim has its address', serve: serveClaim },
+};
 
 /** Measures a replica that waits with full caches while the leader stops, as in a roll-out. The leader gives its Lease back when it stops. */
 export async function measureTakeover(name: 'controller' | 'ipam', vms: number, served: Served): Promise<Figure[]> {
@@ -25,16 +31,20 @@ export async function measureTakeover(name: 'controller' | 'ipam', vms: number, 
   const began = performance.now();
   const seconds = () => (performance.now() - began) / 1000;
   const stopped = leader.child.stop();
-  await (name === 'controller' ? serveVm(served.tracker, vms + 1) : serveClaim(served.tracker, vms + 2));
+  await SERVICES[name].serve(served.tracker);
   const servedSeconds = seconds();
   const emptySeconds = ((await untilEmpty(next.metricsUrl)) - began) / 1000;
   await stopped;
   const { wallMs, cpuMs } = await next.longestBlocks();
   await next.child.stop();
   const title = `scale: ${name}, ${vms} VMs, takeover`;
-  const what = name === 'controller' ? 'a new VM has its claim' : 'a new claim has its address';
   return [
-    { name: `${title}: ${what} after`, value: servedSeconds, unit: 's', target: { atMost: SERVED_SECONDS } },
+    {
+      name: `${title}: ${SERVICES[name].what} after`,
+      value: servedSeconds,
+      unit: 's',
+      target: { atMost: SERVED_SECONDS },
+    },
     { name: `${title}: the queue is empty after`, value: emptySeconds, unit: 's', target: { atMost: EMPTY_SECONDS } },
     { name: `${title}: longest block`, value: wallMs, unit: 'ms', target: { atMost: LONGEST_BLOCK_MS } },
     { name: `${title}: longest block, CPU time`, value: cpuMs, unit: 'ms', target: { atMost: LONGEST_BLOCK_MS } },
@@ -42,15 +52,15 @@ export async function measureTakeover(name: 'controller' | 'ipam', vms: number, 
 }
 
 /** Creates a VM without a claim, and waits for the claim. */
-export async function serveVm(tracker: ObjectTracker, number: number): Promise<void> {
-  const { namespace, name } = tracker.create(VIRTUAL_MACHINES, newVm(number)).metadata;
+export async function serveVm(tracker: ObjectTracker): Promise<void> {
+  const { namespace, name } = tracker.create(VIRTUAL_MACHINES, newVm(tracker.version)).metadata;
   const hasClaim = () => tracker.find(IPAM_CLAIMS, { namespace, name: `${name}.data` }) !== undefined;
   await until('the claim of a new VM', hasClaim, { timeoutMs: READY_MS });
 }
 
 /** Creates a claim, and waits for its address. */
-export async function serveClaim(tracker: ObjectTracker, number: number): Promise<void> {
-  const vm = tracker.create(VIRTUAL_MACHINES, newVm(number));
+async function serveClaim(tracker: ObjectTracker): Promise<void> {
+  const vm = tracker.create(VIRTUAL_MACHINES, newVm(tracker.version));
   const { namespace, name } = tracker.create(IPAM_CLAIMS, newClaimOf(vm) as IPAMClaim).metadata;
   const hasAddress = () => tracker.find(IPAM_CLAIMS, { namespace, name })?.status?.ips?.length === 1;
   await until('the address of a new claim', hasAddress, { timeoutMs: READY_MS });
