@@ -62,6 +62,14 @@ describe('a phase of the test run', function () {
     expect(durationMs).to.be.greaterThan(slowest[0]!.ms + slowest[1]!.ms);
   });
 
+  for (const parallel of [false, true])
+    it(`names what failed with the first line of its error${parallel ? ', in several processes' : ''}`, async () => {
+      const no = `() => { throw new Error('no\\nstack') }`;
+      const source = `describe('s', () => { it('a', ${no}); it('b', () => {}); describe('t', () => { before(${no}); it('c', () => {}) }) })`;
+      const { failures } = await runSuite(`failures-${parallel}`, source, parallel);
+      expect(failures).to.deep.equal(['s a: no', 's t "before all" hook for "c": no']);
+    });
+
   it('counts a command as one test', async () => {
     expect(await runScript('')).to.deep.equal({ passed: 1, failed: 0, skipped: 0 });
     expect(await runScript('process.exitCode = 3')).to.deep.equal({ passed: 0, failed: 1, skipped: 0 });

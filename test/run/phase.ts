@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type TestCounts, addCounts, NO_TESTS } from './counts.js';
-import type { PhaseResult } from './summary.js';
+import { addCounts, NO_TESTS } from './counts.js';
+import type { PhaseResult, ResultOfTests } from './summary.js';
 
 /** A child process that checks something. */
 export interface Phase {
@@ -19,8 +19,12 @@ export interface Phase {
   readonly counts: boolean;
 }
 
-const ONE_PASSED: TestCounts = { ...NO_TESTS, passed: 1 };
-const ONE_FAILED: TestCounts = { ...NO_TESTS, failed: 1 };
+const PASSED: ResultOfTests = { counts: { ...NO_TESTS, passed: 1 }, slowest: [], failures: [] };
+const FAILED: ResultOfTests = {
+  counts: { ...NO_TESTS, failed: 1 },
+  slowest: [],
+  failures: ['it ended badly: see its output'],
+};
 /** What a child gets to clean up in after an interrupt. */
 const CLEANUP_MS = 60_000;
 
@@ -68,19 +72,22 @@ export async function runPhase(phase: Phase, interrupt: AbortSignal, output: Out
     const args = phase.counts ? [...phase.args, `--reporter-option=result=${path}`] : phase.args;
     const succeeded = await runChild({ ...phase, args }, interrupt, output);
     const result = { name: phase.name, durationMs: performance.now() - started };
-    if (!phase.counts) return { ...result, counts: succeeded ? ONE_PASSED : ONE_FAILED, slowest: [] };
-    const { counts, slowest } = await readResult(path);
-    const isToldByCounts = succeeded || counts.failed > 0;
-    return { ...result, slowest, counts: isToldByCounts ? counts : addCounts(counts, ONE_FAILED) };
+    if (!phase.counts) return { ...result, ...(succeeded ? PASSED : FAILED) };
+    const read = await readResult(path);
+    const isToldByCounts = succeeded || read.counts.failed > 0;
+    return { ...result, ...(isToldByCounts ? read : withFailure(read)) };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
 /** @returns one failure if the child ended before its tests */
-async function readResult(path: string): Promise<Pick<PhaseResult, 'counts' | 'slowest'>> {
-  if (!existsSync(path)) return { counts: ONE_FAILED, slowest: [] };
-  return JSON.parse(await readFile(path, 'utf8')) as PhaseResult;
+async function readResult(path: string): Promise<ResultOfTests> {
+  return existsSync(path) ? (JSON.parse(await readFile(path, 'utf8')) as ResultOfTests) : FAILED;
+}
+
+function withFailure({ counts, failures, slowest }: ResultOfTests): ResultOfTests {
+  return { counts: addCounts(counts, FAILED.counts), failures: [...failures, ...FAILED.failures], slowest };
 }
 
 /** @returns whether the child ended by itself, in time and successfully */

@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import Mocha from 'mocha';
-import { type PhaseResult, type TimedTitle, slowestOf } from './summary.js';
+import { type ResultOfTests, type TimedTitle, slowestOf } from './summary.js';
 
-const { EVENT_HOOK_END, EVENT_TEST_END } = Mocha.Runner.constants;
+const { EVENT_HOOK_END, EVENT_TEST_END, EVENT_TEST_FAIL } = Mocha.Runner.constants;
 
-/** Prints like mocha's `spec`, and at the end writes counts and slowest titles as JSON to the file that the option `result` names. */
+/** Prints like mocha's `spec`, and at the end writes counts, slowest titles and failures as JSON to the file that the option `result` names. */
 export default class CountingReporter extends Mocha.reporters.Spec {
   constructor(runner: Mocha.Runner, options: Mocha.MochaOptions) {
     super(runner, options);
@@ -13,10 +13,16 @@ export default class CountingReporter extends Mocha.reporters.Spec {
     const titles: TimedTitle[] = [];
     for (const event of [EVENT_TEST_END, EVENT_HOOK_END])
       runner.on(event, (done: Mocha.Runnable) => titles.push({ title: done.fullTitle(), ms: done.duration ?? 0 }));
+    const failures: string[] = [];
+    // Of another process comes a plain object with the message.
+    runner.on(EVENT_TEST_FAIL, (failed: Mocha.Runnable, { message }: { message: string }) => {
+      const [firstLine] = message.split('\n', 1);
+      failures.push(`${failed.fullTitle()}: ${firstLine}`);
+    });
     runner.once('end', () => {
-      const { passes, failures, pending } = this.stats;
-      const counts = { passed: passes, failed: failures, skipped: pending };
-      const result: Pick<PhaseResult, 'counts' | 'slowest'> = { counts, slowest: slowestOf(titles) };
+      const { stats } = this;
+      const counts = { passed: stats.passes, failed: stats.failures, skipped: stats.pending };
+      const result: ResultOfTests = { counts, slowest: slowestOf(titles), failures };
       writeFileSync(path, JSON.stringify(result));
     });
   }

@@ -5,13 +5,26 @@ const COUNTS = { passed: 2, failed: 0, skipped: 1 };
 
 describe('the summary of a test run', () => {
   it('names each phase with its time and counts, then the slowest titles of all phases', () => {
-    const check = { name: 'check', durationMs: 61_234, counts: { passed: 1, failed: 0, skipped: 0 }, slowest: [] };
-    const unit = { name: 'unit', durationMs: 1_000, counts: COUNTS, slowest: [{ title: 'a b', ms: 120 }] };
+    const check = {
+      name: 'check',
+      durationMs: 61_234,
+      counts: { passed: 1, failed: 0, skipped: 0 },
+      slowest: [],
+      failures: [],
+    };
+    const unit = {
+      name: 'unit',
+      durationMs: 1_000,
+      counts: COUNTS,
+      slowest: [{ title: 'a b', ms: 120 }],
+      failures: [],
+    };
     const api = {
       name: 'api',
       durationMs: 9_500,
       counts: COUNTS,
       slowest: [{ title: 'c "before all" hook', ms: 8_040 }],
+      failures: [],
     };
     expect(summaryOf([check, unit, api])).to.deep.equal([
       'Phases:',
@@ -29,8 +42,15 @@ describe('the summary of a test run', () => {
     expect(slowestOf(titles).map(({ ms }) => ms)).to.deep.equal([29, 28, 27, 26, 25, 24, 23, 22, 21, 20]);
   });
 
+  it('ends with what failed, with at most 20 failures', () => {
+    const failures = Array.from({ length: 22 }, (_, i) => `t${i}: expected 1 to equal 2`);
+    const lines = summaryOf([{ name: 'unit', durationMs: 0, counts: COUNTS, slowest: [], failures }]);
+    expect(lines.slice(2, 4)).to.deep.equal(['Failed:', '  unit: t0: expected 1 to equal 2']);
+    expect(lines.slice(-2)).to.deep.equal(['  unit: t19: expected 1 to equal 2', '  and 2 more']);
+  });
+
   it('lists no titles if no phase counts tests', () => {
-    const check = { name: 'check', durationMs: 0, counts: COUNTS, slowest: [] };
+    const check = { name: 'check', durationMs: 0, counts: COUNTS, slowest: [], failures: [] };
     expect(summaryOf([check])).to.have.length(2);
   });
 });
