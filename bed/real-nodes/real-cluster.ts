@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { nodeOfImage } from '../../test/image/node.js';
 import { ensureBinaries, type Progress } from '../build/binaries.js';
 import { kubeVirtVersion } from '../build/versions.js';
 import type { ControlPlane } from '../control-plane/control-plane.js';
@@ -59,6 +60,8 @@ export async function prepareRealCluster(progress: Progress, withGuests = false)
   await pauseImage(progress);
   await multusImage(progress);
   await multusObjects();
+  progress('Node.js of the image, which npm has');
+  await nodeOfImage();
 }
 
 /** @throws {Error} outside of namespaces of its own */
