@@ -30,8 +30,8 @@ COPY --from=build /src/dist dist
 # By number, so that Kubernetes can tell that it is not root.
 USER 1000:1000
 # Little memory, at the price of more garbage collections; none stops the process for long: bench/memory.ts, bench/scale/scale.ts.
-# --optimize-for-size saves 6 MiB more, but stops a leader of a large cluster for half a second.
-ENTRYPOINT ["/nodejs/bin/node", "--max-semi-space-size=4", "--heap-growing-percent=20", "--initial-old-space-size=16", "/opt/holdfast/dist/holdfast.js"]
+# With most other options of V8, Node.js compiles its own modules at each start; holdfast.ts sets one more when it has started.
+ENTRYPOINT ["/nodejs/bin/node", "--max-semi-space-size=4", "/opt/holdfast/dist/holdfast.js"]
 CMD ["--help"]
 
 ARG RUNTIME_IMAGE

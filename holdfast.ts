@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { setFlagsFromString } from 'node:v8';
 import { type ProcessCommand, readCommandLine } from './process/command-line.js';
 import type { InstallConfig } from './process/config/agent-config.js';
 import { UsageError } from './process/read-arguments.js';
@@ -56,6 +57,14 @@ async function install(config: InstallConfig): Promise<number> {
   return runInstallation(config, createLogger(config.logLevel, 'install-plugin'));
 }
 
+/**
+ * Lets the heap grow by a fifth between two large garbage collections, which saves memory. On the command line, this option would make V8
+ * reject the compiled code that Node.js has of its own modules, at a quarter of the CPU time of a start. V8 reads it after each collection.
+ */
+function limitHeapGrowth(): void {
+  setFlagsFromString('--heap-growing-percent=20');
+}
+
 async function main(): Promise<number> {
   const request = readCommandLine(process.argv.slice(2), process.env);
   if (request === undefined) return 0;
@@ -67,8 +76,10 @@ async function main(): Promise<number> {
   const { config } = request;
   const context = await createContext(request.process, config);
   const { log, clock } = context;
+  const components = await createComponents(request, context);
+  limitHeapGrowth();
   return runProcess({
-    components: await createComponents(request, context),
+    components,
     log,
     clock,
     signals: process,

@@ -1,11 +1,13 @@
+import { execFile } from 'node:child_process';
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { ROOT } from '../source-files.js';
 import { type Dockerfile, PLATFORMS, readDockerfile } from './dockerfile.js';
 import { readFinalStage } from './final-stage.js';
-import { lineOfImage } from './node.js';
+import { lineOfImage, nodeOfImage } from './node.js';
 
 const BUILD_ARGS = { VERSION: '1.2.3', REVISION: '0123abc', CREATED: '2026-11-22T00:00:00Z' };
 
@@ -43,6 +45,15 @@ describe('The Dockerfile', function () {
     expect(broken).to.include.members(['FromAsCasing', 'UndefinedArgInFrom']);
   });
 
+  /** The modules of Node.js whose compiled code V8 rejects. */
+  async function modulesCompiledWith(options: readonly string[]): Promise<unknown> {
+    const script = `require('https');
+      const { internalBinding } = require('internal/test/binding');
+      console.log(JSON.stringify([...internalBinding('builtins').getCacheUsage().compiledWithoutCache]));`;
+    const args = [...options, '--no-warnings', '--expose-internals', '--eval', script];
+    return JSON.parse((await promisify(execFile)(await nodeOfImage(), args)).stdout);
+  }
+
   for (const platform of PLATFORMS) {
     it(`becomes an image for ${platform} that does not run as root and names its version`, () => {
       const { User, Entrypoint, Cmd, WorkingDir, Labels } = dockerfile.images[platform]!;
@@ -75,6 +86,13 @@ describe('The Dockerfile', function () {
     const line = String(await lineOfImage());
     expect(new Map(images).get('NODE')).to.include(`/node:${line}-`);
     expect(new Map(images).get('RUNTIME')).to.include(`/nodejs${line}-`);
+  });
+
+  it('runs Node.js with options that do not make it compile its own modules at each start', async () => {
+    const { config } = await readFinalStage();
+    const options = config.Entrypoint.filter((argument) => argument.startsWith('--'));
+    expect(await modulesCompiledWith(options)).to.deep.equal([]);
+    expect(await modulesCompiledWith(['--heap-growing-percent=20'])).to.include('https');
   });
 
   it('names stages or its arguments as bases, never an image', () => {
