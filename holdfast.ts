@@ -59,7 +59,7 @@ async function install(config: InstallConfig): Promise<number> {
 
 /**
  * Lets the heap grow by a fifth between two large garbage collections, which saves memory. On the command line, this option would make V8
- * reject the compiled code that Node.js has of its own modules, at a quarter of the CPU time of a start. V8 reads it after each collection.
+ * reject the compiled code that Node.js has of its own modules, 40 ms of CPU time at each start. V8 reads it after each collection.
  */
 function limitHeapGrowth(): void {
   setFlagsFromString('--heap-growing-percent=20');

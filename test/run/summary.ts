@@ -30,7 +30,7 @@ export function slowestOf<T extends TimedTitle>(titles: readonly T[]): T[] {
 
 /**
  * The lines that end a run, before the closing line: the time of each phase, the slowest titles of all phases, and what failed.
- * Whoever sees only the end of a long output still sees which tests failed.
+ * So the end of a long output is enough to see which tests failed.
  */
 export function summaryOf(results: readonly PhaseResult[]): string[] {
   const row = (ms: number, fraction: number, text: string) => `${(ms / 1000).toFixed(fraction).padStart(7)} s  ${text}`;
