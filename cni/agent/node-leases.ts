@@ -64,6 +64,8 @@ export class NodeLeases {
   });
   /** Writes with an unknown result. */
   readonly #uncertain = new Map<string, UncertainWrite>();
+  /** Versions of leases that a release without an answer may still change, by name. */
+  readonly #uncertainReleases = new Map<string, string>();
   #listener: LeaseListener | undefined;
   #held = 0;
 
@@ -180,6 +182,16 @@ export class NodeLeases {
     this.#resolve(uncertainWriteKey(name, target));
   }
 
+  /** Records a release with an unknown result. */
+  addUncertainRelease({ metadata }: LeaseRecord): void {
+    this.#uncertainReleases.set(metadata.name, metadata.resourceVersion);
+  }
+
+  /** Whether a release of this version of the lease may still arrive. */
+  mayBeReleased({ metadata }: LeaseRecord): boolean {
+    return this.#uncertainReleases.get(metadata.name) === metadata.resourceVersion;
+  }
+
   #observe({ type, object }: ObjectChange<LeaseRecord>): void {
     // the end of the list removes it, unless a write of this agent is newer
     if (type !== 'removed' && this.#isNewVersion(object)) this.#set(object);
@@ -201,6 +213,7 @@ export class NodeLeases {
     const known = this.#leases.get(version.metadata.name);
     const record = withCoolingStart(version, { known, hasSynced: this.hasSynced, now: this.#clock.now() });
     const before = this.#leases.set(record);
+    if (!this.mayBeReleased(record)) this.#uncertainReleases.delete(record.metadata.name);
     this.#count(before, -1);
     this.#count(record, 1);
     this.#listener?.changed(before, record);
@@ -210,6 +223,7 @@ export class NodeLeases {
   }
 
   #delete(name: string): void {
+    this.#uncertainReleases.delete(name);
     const before = this.#leases.delete(name);
     this.#count(before, -1);
     if (before !== undefined) this.#listener?.changed(before, undefined);

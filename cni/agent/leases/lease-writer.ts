@@ -106,13 +106,12 @@ export class LeaseWriter {
     return updated?.metadata.resourceVersion === record?.metadata.resourceVersion ? updated : record;
   }
 
-  /** Reads the leases of the interface whose writes got no answer. */
-  async resolveUncertain(target: InterfaceRef, call: CallOptions): Promise<void> {
-    const { own } = this.#deps;
-    for (const name of own.uncertainLeasesOf(target)) {
-      await this.read(name, call);
-      own.resolve(name, target);
-    }
+  /**
+   * Reads the leases of the interface whose writes got no answer. One that the interface holds is certain then. Another write may still
+   * arrive, so it stays uncertain until the sweep.
+   */
+  async readUncertain(target: InterfaceRef, call: CallOptions): Promise<void> {
+    for (const name of this.#deps.own.uncertainLeasesOf(target)) await this.read(name, call);
   }
 
   /**
@@ -130,6 +129,7 @@ export class LeaseWriter {
         metrics.wrote('release', 'done');
         return true;
       } catch (error) {
+        if (mayStillAct(error)) own.addUncertainRelease(current);
         const isStale = isConflict(error) || isNotFound(error);
         metrics.wrote('release', isStale ? 'lost' : 'failed');
         if (!isStale || attempt === RELEASE_ATTEMPTS) throw error;
@@ -178,11 +178,9 @@ export class LeaseWriter {
 
   /** Reads the lease after a failed write. @throws the same error if nothing was written, or there is no time to check */
   async #recheck(error: unknown, request: PodLeaseRequest, call: CallOptions): Promise<LeaseWriteResult | undefined> {
-    const isAborted = error instanceof TransportError && error.fault === 'aborted';
-    if (!isAborted && !mayHaveActed(error)) throw error;
+    if (!mayStillAct(error)) throw error;
     this.#deps.own.addUncertain({ ...request, name: leaseNameOf(request) }, interfaceOfRequest(request));
-    // an aborted request may still arrive
-    if (isAborted) throw error;
+    if (isAborted(error)) throw error;
     return this.#readResult(request, call);
   }
 
@@ -206,6 +204,15 @@ function interfaceOfRequest({ containerID, interface: interfaceName }: PodLeaseR
 
 function leaseNameOf({ addressSpace, address }: PodLeaseRequest): string {
   return leaseName(addressSpace, address);
+}
+
+function isAborted(error: unknown): boolean {
+  return error instanceof TransportError && error.fault === 'aborted';
+}
+
+/** Whether the write may have been applied, or may still be: also an aborted request may arrive. */
+function mayStillAct(error: unknown): boolean {
+  return isAborted(error) || mayHaveActed(error);
 }
 
 function isLostRace(kind: WriteKind, error: unknown): boolean {

@@ -75,7 +75,7 @@ export class PodAllocation {
    */
   async run(): Promise<LeaseRecord[]> {
     const { pool, attachment, isLatest, call } = this.#request;
-    await this.#deps.writer.resolveUncertain(this.#target, call);
+    await this.#deps.writer.readUncertain(this.#target, call);
     await this.#learnOwn();
     for (const address of attachment.requested) requireLeasable(address, pool);
     const results = await Promise.allSettled(pool.families.map((family) => this.#reserve(family)));
@@ -123,12 +123,19 @@ export class PodAllocation {
 
   /** Uses a lease that the interface has or had. The cache chooses it, but the answer is always a lease that was read or written. */
   async #reuse(known: LeaseRecord): Promise<AllocatedLease | undefined> {
-    const { writer } = this.#deps;
+    const { own, writer } = this.#deps;
     const { name } = known.metadata;
     const { call } = this.#request;
-    let lease = isHeldAt(known, this.#target) ? await writer.read(name, call) : known;
+    const isHere = (each: LeaseRecord) => isHeldAt(each, this.#target);
+    let lease = isHere(known) ? await writer.read(name, call) : known;
     for (let race = 0; race < MAX_CONFLICTS && lease !== undefined && this.#isOwn(lease); race++) {
-      if (isHeldAt(lease, this.#target)) return { lease, isNew: false };
+      if (isHere(lease)) {
+        if (!own.mayBeReleased(lease)) return { lease, isNew: false };
+        // completed here, it changes the version, so that it cannot arrive later
+        await writer.release(lease, isHere, call);
+        lease = own.get(name);
+        continue;
+      }
       const written = await this.#moveHere(lease);
       if (written?.kind !== 'lost') return written && { lease: written.lease, isNew: stateOf(lease) === 'released' };
       lease = await writer.read(name, call);

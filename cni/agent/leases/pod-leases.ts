@@ -132,7 +132,7 @@ export class PodLeases {
   async release(containerId: string, interfaceName: string, call: RequestContext): Promise<void> {
     const target = { containerId, interfaceName };
     const found = await this.#leasesOfNode(call);
-    await this.#writer.resolveUncertain(target, call);
+    await this.#writer.readUncertain(target, call);
     const leases = new Map([...found, ...this.#own.heldAt(target)].map((lease) => [lease.metadata.name, lease]));
     await this.#releaseAll([...leases.values()], (lease) => isHeldAt(lease, target), call);
   }
