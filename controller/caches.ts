@@ -1,16 +1,18 @@
 import { CLAIM_COUNT } from '../api/ipam-claim.js';
 import { omitUndefined } from '../api/json.js';
-import { type KubeObject, joinKey } from '../api/meta.js';
+import type { KubeObject } from '../api/meta.js';
 import {
   DEFAULT_NETWORK_ANNOTATION,
   NETWORKS_ANNOTATION,
   NETWORK_STATUS_ANNOTATION,
   PRIMARY_CLAIM_ANNOTATION,
 } from '../api/names.js';
+import { mayReferToClaims } from '../api/networks/network-selection.js';
 import { type NetworkStatus, type Pod, controllingVmi, networkStatuses, reportedIPsOf } from '../api/pod.js';
 import { share } from '../cluster/share.js';
 import { identityMetadataOf, pickKeys, transformReference } from '../cluster/transforms.js';
 import { BY_WORKLOAD } from '../cluster/watch-specs.js';
+import { claimReferencesOf } from './claims/plan/references.js';
 import type { ResourceQuota } from '../kube/resources.js';
 
 const ANNOTATIONS = [
@@ -23,7 +25,7 @@ const ANNOTATIONS = [
 /** Keeps the fields of a launcher that the controller reads. */
 export function transformLauncher(pod: Pod): Pod {
   const { metadata, spec, status } = pod;
-  const annotations = pickKeys(metadata.annotations, ANNOTATIONS);
+  const annotations = isIrrelevant(pod) ? undefined : pickKeys(metadata.annotations, ANNOTATIONS);
   if (annotations?.[NETWORK_STATUS_ANNOTATION] !== undefined)
     annotations[NETWORK_STATUS_ANNOTATION] = JSON.stringify(networkStatuses(pod).map(transformStatus));
   const small: Pod = { metadata: identityMetadataOf(metadata) };
@@ -33,6 +35,12 @@ export function transformLauncher(pod: Pod): Pod {
   if (spec?.nodeName !== undefined) small.spec = share({ nodeName: spec.nodeName });
   if (status?.phase !== undefined) small.status = share({ phase: status.phase });
   return small;
+}
+
+/** Any user may create pods without a VMI that look like launchers. Only a reference to a claim matters then. */
+function isIrrelevant(pod: Pod): boolean {
+  const isPrimary = pod.metadata.annotations?.[PRIMARY_CLAIM_ANNOTATION] !== undefined;
+  return controllingVmi(pod) === undefined && !isPrimary && !mayReferToClaims(pod);
 }
 
 /** Of what Multus reports, a third is needed. */
@@ -52,23 +60,20 @@ export function transformQuota({ metadata: { name, namespace }, status }: Resour
   return { metadata: { name, ...(namespace !== undefined && { namespace }) }, claims };
 }
 
+/** Launchers without a VMI, by the claims to which they refer. */
+export const BY_CLAIM = 'claim';
+
 /** Indexes of the controller's own caches. */
 export const LAUNCHER_INDEXES = {
-  [BY_WORKLOAD]: (pod: Pod) => [{ namespace: pod.metadata.namespace ?? '', name: workloadNameOf(pod) }],
+  [BY_WORKLOAD]: (pod: Pod) => namesIn(pod, [controllingVmi(pod)?.name ?? []].flat()),
+  [BY_CLAIM]: (pod: Pod) => namesIn(pod, abandonedReferencesOf(pod)),
 };
 
-/** Returns the key of the VMI, of any UID, that controls the pod, or the namespace's orphan key if no VMI does. */
-export function workloadOfLauncher(pod: Pod): string {
-  return joinKey(pod.metadata.namespace, workloadNameOf(pod));
+function namesIn({ metadata: { namespace = '' } }: Pod, names: readonly string[]) {
+  return names.map((name) => ({ namespace, name }));
 }
 
-function workloadNameOf(pod: Pod): string {
-  return controllingVmi(pod)?.name ?? NO_WORKLOAD;
-}
-
-const NO_WORKLOAD = '';
-
-/** No workload has this key. */
-export function orphanKey(namespace: string): string {
-  return joinKey(namespace, NO_WORKLOAD);
+/** Returns the claims to which a launcher without a VMI refers. */
+export function abandonedReferencesOf(pod: Pod): readonly string[] {
+  return controllingVmi(pod) === undefined ? [...new Set(claimReferencesOf(pod))] : [];
 }

@@ -135,7 +135,7 @@ class Controller implements ElectedWork {
     const sync = createSync({
       listers: this.#listers,
       client,
-      launchers: new LauncherList(client),
+      launchers: new LauncherList(client, clock),
       blockedWorkloads: this.#blockedWorkloads,
       createdClaims,
       quotaWaits,

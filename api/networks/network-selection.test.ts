@@ -126,9 +126,9 @@ describe('the networks annotation', () => {
     { name: '65 elements', given: JSON.stringify(many(65)), expect: 'it has more than 64 elements' },
     { name: '65 elements in the comma form', given: 'a'.repeat(65).split('').join(), expect: 'more than 64 elements' },
     {
-      name: 'more text than the API server stores, before it is parsed',
-      given: '['.repeat(256 * 1024 + 1),
-      expect: 'it has 262145 characters: write at most 262144',
+      name: 'more text than 64 elements need, before it is parsed',
+      given: '['.repeat(64 * 1024 + 1),
+      expect: 'it has 65537 characters: write at most 65536',
     },
     {
       name: 'a null that would leave an earlier interface in force',

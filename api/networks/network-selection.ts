@@ -20,8 +20,8 @@ export interface NetworkSelection {
 /** More interfaces than any VM has, and few enough to check all of them in one admission review. */
 export const MAX_NETWORK_ELEMENTS = 64;
 
-/** The API server's limit for all annotations of an object together. */
-const MAX_ANNOTATION_LENGTH = 256 * 1024;
+/** The API server allows four times as much. What tenants write is parsed at each event of a pod, so it must be short. */
+const MAX_ANNOTATION_LENGTH = MAX_NETWORK_ELEMENTS * 1024;
 
 /** The longest name of an object in Kubernetes. */
 const MAX_NAME_LENGTH = 253;
@@ -54,6 +54,13 @@ export function isDefaultNetwork({ position }: NetworkSelection): boolean {
  */
 export function networkSelectionsOf({ metadata }: KubeObject): NetworkSelection[] {
   return parseNetworkSelections(metadata.annotations?.[NETWORKS_ANNOTATION] ?? '', metadata.namespace ?? '');
+}
+
+/** Whether {@link networkSelectionsOf} may find a claim reference, by a look that costs little. */
+export function mayReferToClaims({ metadata }: KubeObject): boolean {
+  const value = metadata.annotations?.[NETWORKS_ANNOTATION] ?? '';
+  // the key may be written with escapes
+  return value.length <= MAX_ANNOTATION_LENGTH && /ipam-claim-reference|\\u/.test(value);
 }
 
 /** The interface of a pod's default network; every runtime uses this name. */
@@ -173,6 +180,9 @@ const OLD_INTERFACE_KEY = 'interfaceRequest';
 /** All keys that are read here. */
 const ELEMENT_KEYS = ['name', 'namespace', 'interface', OLD_INTERFACE_KEY, 'ips', CLAIM_REFERENCE_KEY] as const;
 type ElementKey = (typeof ELEMENT_KEYS)[number];
+const LONGEST_KEY = Math.max(...ELEMENT_KEYS.map((key) => key.length));
+/** Upper case also maps letters such as the long s, which Go treats as s. */
+const KEYS_IN_UPPER_CASE = new Map<string, ElementKey>(ELEMENT_KEYS.map((key) => [key.toUpperCase(), key]));
 
 function parseElement(element: unknown, index: number, namespace: string): NetworkSelection {
   if (!isRecord(element))
@@ -195,15 +205,10 @@ function parseElement(element: unknown, index: number, namespace: string): Netwo
 /** Every program must read an element alike. Go's JSON decoder ignores the case of keys, so Multus would use keys that others ignore. */
 function rejectWrongCase(record: Record<string, unknown>, index: number): void {
   for (const key of Object.keys(record)) {
-    const meant = ELEMENT_KEYS.find((each) => key !== each && sameToGo(key, each));
-    if (meant === undefined) continue;
+    const meant = key.length > LONGEST_KEY ? undefined : KEYS_IN_UPPER_CASE.get(key.toUpperCase());
+    if (meant === undefined || meant === key) continue;
     throw new NetworkSelectionError(`element ${index}: write the key ${JSON.stringify(key)} as "${meant}"`);
   }
-}
-
-function sameToGo(key: string, name: string): boolean {
-  // upper case also maps letters such as the long s, which Go treats as s
-  return key.toUpperCase() === name.toUpperCase();
 }
 
 function readString(

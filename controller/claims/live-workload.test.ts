@@ -1,6 +1,10 @@
 import { expect } from 'chai';
+import { splitKey } from '../../api/meta.js';
 import type { Pod } from '../../api/pod.js';
 import type { Client, ListOptions } from '../../kube/client.js';
+import { Cache } from '../../kube/informers/cache.js';
+import { BY_WORKLOAD } from '../../cluster/watch-specs.js';
+import { BY_CLAIM } from '../caches.js';
 import { launcher, vm } from '../../test/objects/workload-objects.js';
 import { LauncherList, readLiveWorkload } from './live-workload.js';
 
@@ -9,7 +13,7 @@ describe('a workload that is read live', () => {
     const networks = Array.from({ length: 20_000 }, (_, index) => ({ name: `net${index}` }));
     const large = { ...vm({}), spec: { networks, template: { spec: { networks } } } };
     const client = { get: () => Promise.resolve(large) } as unknown as Pick<Client, 'get'>;
-    const read = await readLiveWorkload('vms/vm1', client, { of: () => Promise.resolve([]) });
+    const read = await readLiveWorkload('vms/vm1', client, { of: () => Promise.resolve(new Cache()) });
     expect(read.vm?.spec?.template?.spec?.networks).to.have.length(256);
     expect(read.vmi?.spec?.networks).to.have.length(256);
   });
@@ -42,16 +46,22 @@ describe('the list of launchers', () => {
 
   beforeEach(() => {
     client = new SlowClient();
-    list = new LauncherList(client);
+    list = new LauncherList(client, { now: () => 0 });
   });
 
+  /** The names of the launchers of a workload. */
+  async function namesOf(workload: string): Promise<string[]> {
+    const launchers = await list.of(splitKey(workload).namespace);
+    return launchers.byIndex(BY_WORKLOAD, workload).map(({ metadata }) => metadata.name);
+  }
+
   async function begun(count: number): Promise<Pending> {
-    while (client.lists.length < count) await Promise.resolve();
+    while (client.lists.length < count) await new Promise(setImmediate);
     return client.lists[count - 1]!;
   }
 
   it('requests the non-terminal launchers of one namespace', async () => {
-    const launchers = list.of('vms/vm1');
+    const launchers = namesOf('vms/vm1');
     const { options, answer } = await begun(1);
     expect(options).to.deep.equal({
       namespace: 'vms',
@@ -60,61 +70,64 @@ describe('the list of launchers', () => {
       metadataOnly: true,
     });
     answer([one, other]);
-    expect(await launchers).to.deep.equal([one]);
+    expect(await launchers).to.deep.equal(['one']);
   });
 
   it('includes launchers without a VMI', async () => {
-    const { ownerReferences: _none, ...metadata } = launcher([], { name: 'abandoned' }).metadata;
-    const abandoned = { metadata };
-    const launchers = list.of('vms/vm1');
-    (await begun(1)).answer([other, abandoned]);
-    expect(await launchers).to.deep.equal([abandoned]);
+    const { ownerReferences: _none, ...metadata } = launcher([{ nad: 'blue', claim: 'vm1.blue' }], {
+      name: 'abandoned',
+    }).metadata;
+    const launchers = list.of('vms');
+    (await begun(1)).answer([other, { metadata }]);
+    expect((await launchers).byIndex(BY_CLAIM, 'vms/vm1.blue').map((pod) => pod.metadata.name)).to.deep.equal([
+      'abandoned',
+    ]);
   });
 
   it('answers all calls during a list from one next list', async () => {
-    const first = list.of('vms/vm1');
+    const first = namesOf('vms/vm1');
     await begun(1);
-    const later = [list.of('vms/vm1'), list.of('vms/vm2'), list.of('vms/vm3')];
+    const later = [namesOf('vms/vm1'), namesOf('vms/vm2'), namesOf('vms/vm3')];
     client.lists[0]!.answer([]);
     expect(await first).to.deep.equal([]);
     (await begun(2)).answer([one, other]);
-    expect(await Promise.all(later)).to.deep.equal([[one], [other], []]);
+    expect(await Promise.all(later)).to.deep.equal([['one'], ['other'], []]);
     expect(client.lists).to.have.lengthOf(2);
   });
 
   it('starts a third list for calls during the second', async () => {
-    void list.of('vms/vm1');
-    const second = list.of('vms/vm1');
+    void namesOf('vms/vm1');
+    const second = namesOf('vms/vm1');
     (await begun(1)).answer([]);
     await begun(2);
-    const third = list.of('vms/vm1');
+    const third = namesOf('vms/vm1');
     client.lists[1]!.answer([]);
     expect(await second).to.deep.equal([]);
     (await begun(3)).answer([one]);
-    expect(await third).to.deep.equal([one]);
+    expect(await third).to.deep.equal(['one']);
   });
 
   it('requests a new list if none is running', async () => {
-    const first = list.of('vms/vm1');
+    const first = namesOf('vms/vm1');
     (await begun(1)).answer([one]);
     await first;
-    const second = list.of('vms/vm1');
+    const second = namesOf('vms/vm1');
     (await begun(2)).answer([]);
     expect(await second).to.deep.equal([]);
   });
 
   it('keeps the lists of namespaces apart', async () => {
-    void list.of('vms/vm1');
-    void list.of('other/vm1');
+    void namesOf('vms/vm1');
+    void namesOf('other/vm1');
     expect((await begun(2)).options.namespace).to.equal('other');
   });
 
   it('reports a failed list only to the calls that requested it', async () => {
-    const first = list.of('vms/vm1').catch((error: unknown) => String(error));
-    const second = list.of('vms/vm1');
+    const first = namesOf('vms/vm1').catch((error: unknown) => String(error));
+    const second = namesOf('vms/vm1');
     (await begun(1)).fail(new Error('away'));
     expect(await first).to.equal('Error: away');
     (await begun(2)).answer([one]);
-    expect(await second).to.deep.equal([one]);
+    expect(await second).to.deep.equal(['one']);
   });
 });

@@ -4,8 +4,12 @@ import type { Pod } from '../../api/pod.js';
 import { transformVm, transformVmi } from '../../cluster/transforms.js';
 import { findUnlessGone } from '../../kube/absence.js';
 import type { CallOptions, Client } from '../../kube/client.js';
+import type { Clock } from '../../kube/clock.js';
+import { TransportError } from '../../kube/errors.js';
 import { PODS, VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
-import { orphanKey, transformLauncher, workloadOfLauncher } from '../caches.js';
+import { Cache } from '../../kube/informers/cache.js';
+import { forEachInSlices } from '../../kube/run-in-slices.js';
+import { LAUNCHER_INDEXES, transformLauncher } from '../caches.js';
 import type { WorkloadObjects } from './observe.js';
 
 /**
@@ -24,16 +28,15 @@ export async function readLiveWorkload(
   return {
     vm: vm && transformVm(vm),
     vmi: vmi && transformVmi(vmi),
-    launchers: (await launchers.of(key, call)).map(transformLauncher),
+    launchers: await launchers.of(ref.namespace, call),
   };
 }
 
-/** By the key of the workload. */
-type LaunchersByWorkload = ReadonlyMap<string, readonly Pod[]>;
+type Launchers = WorkloadObjects['launchers'];
 
 interface ListBatch {
-  running: Promise<LaunchersByWorkload>;
-  next: Promise<LaunchersByWorkload> | undefined;
+  running: Promise<Launchers>;
+  next: Promise<Launchers> | undefined;
 }
 
 /**
@@ -42,20 +45,16 @@ interface ListBatch {
  */
 export class LauncherList {
   readonly #client: Pick<Client, 'list'>;
+  readonly #clock: Pick<Clock, 'now'>;
   readonly #batches = new Map<string, ListBatch>();
 
-  constructor(client: Pick<Client, 'list'>) {
+  constructor(client: Pick<Client, 'list'>, clock: Pick<Clock, 'now'>) {
     this.#client = client;
+    this.#clock = clock;
   }
 
-  /** Returns the metadata of all non-terminal launchers of a workload, of any VMI UID, and of those without a VMI. The first caller's signal ends the list. */
-  async of(key: string, call: Pick<CallOptions, 'signal'> = {}): Promise<readonly Pod[]> {
-    const { namespace } = splitKey(key);
-    const launchers = await this.#join(namespace, call);
-    return [key, orphanKey(namespace)].flatMap((each) => launchers.get(each) ?? []);
-  }
-
-  #join(namespace: string, call: Pick<CallOptions, 'signal'>): Promise<LaunchersByWorkload> {
+  /** Returns the metadata of all non-terminal launchers of a namespace, also of those without a VMI. The first caller's signal ends the list. */
+  of(namespace: string, call: Pick<CallOptions, 'signal'> = {}): Promise<Launchers> {
     const batch = this.#batches.get(namespace);
     if (batch === undefined) return this.#begin(namespace, call);
     batch.next ??= batch.running.then(
@@ -65,7 +64,7 @@ export class LauncherList {
     return batch.next;
   }
 
-  #begin(namespace: string, call: Pick<CallOptions, 'signal'>): Promise<LaunchersByWorkload> {
+  #begin(namespace: string, call: Pick<CallOptions, 'signal'>): Promise<Launchers> {
     const batch: ListBatch = { running: this.#list(namespace, call), next: undefined };
     this.#batches.set(namespace, batch);
     const forget = () => {
@@ -75,7 +74,7 @@ export class LauncherList {
     return batch.running;
   }
 
-  async #list(namespace: string, { signal }: Pick<CallOptions, 'signal'>): Promise<LaunchersByWorkload> {
+  async #list(namespace: string, { signal }: Pick<CallOptions, 'signal'>): Promise<Launchers> {
     const { items } = await this.#client.list(PODS, {
       namespace,
       labelSelector: `${LAUNCHER_LABEL}=${LAUNCHER_LABEL_VALUE}`,
@@ -84,11 +83,15 @@ export class LauncherList {
       metadataOnly: true,
       ...(signal !== undefined && { signal }),
     });
-    const launchers = new Map<string, Pod[]>();
-    for (const pod of items) {
-      const key = workloadOfLauncher(pod);
-      launchers.set(key, [...(launchers.get(key) ?? []), pod]);
-    }
+    const launchers = new Cache<Pod>(LAUNCHER_INDEXES);
+    // in slices: a tenant decides how many there are, and how much they refer to
+    const isComplete = await forEachInSlices(
+      items,
+      (pod) => launchers.set(transformLauncher(pod)),
+      this.#clock,
+      signal,
+    );
+    if (!isComplete) throw new TransportError('aborted', 'the list of launchers was given up');
     return launchers;
   }
 }

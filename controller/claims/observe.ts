@@ -3,12 +3,12 @@ import type { Lister, NamespacedLister } from '../../kube/informers/cache.js';
 import { type VirtualMachine, type VirtualMachineInstance, controllingVm } from '../../api/kubevirt.js';
 import { type KubeObject, isBeingDeleted, joinKey, objectKey, splitKey } from '../../api/meta.js';
 import { PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL, PRIMARY_CLAIM_ANNOTATION } from '../../api/names.js';
-import { type Pod, controllingVmi } from '../../api/pod.js';
+import type { Pod } from '../../api/pod.js';
 import { BY_UID, BY_WORKLOAD } from '../../cluster/watch-specs.js';
 import { hasNetworks } from '../../cluster/kubevirt-controller.js';
 import { findPrimaryNetwork, hasPrimaryNetworkLabel } from '../../cluster/primary-network.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
-import { orphanKey } from '../caches.js';
+import { BY_CLAIM } from '../caches.js';
 import { type NetworkLookup, type ObservedWorkload, observeVm, observeVmi } from './plan/observed-workload.js';
 import { refersTo } from './plan/references.js';
 
@@ -16,7 +16,8 @@ import { refersTo } from './plan/references.js';
 export interface WorkloadObjects {
   vm: VirtualMachine | undefined;
   vmi: VirtualMachineInstance | undefined;
-  launchers: readonly Pod[];
+  /** At least those of a namespace, indexed by {@link LAUNCHER_INDEXES}. */
+  launchers: Pick<Lister<Pod>, 'byIndex'>;
 }
 
 export interface Listers {
@@ -37,12 +38,7 @@ interface WorkloadSettings extends Pick<ObservedWorkload, 'areNetworksKnown' | '
 
 /** Reads the workload of a key from the caches. */
 export function readWorkload(key: string, listers: Listers): WorkloadObjects {
-  const keys = [key, orphanKey(splitKey(key).namespace)];
-  return {
-    vm: listers.vms.get(key),
-    vmi: listers.vmis.get(key),
-    launchers: keys.flatMap((each) => listers.launchers.byIndex(BY_WORKLOAD, each)),
-  };
+  return { vm: listers.vms.get(key), vmi: listers.vmis.get(key), launchers: listers.launchers };
 }
 
 /** Adds the cached claims and networks to a workload that was cached or read live. */
@@ -84,9 +80,11 @@ export function observeWorkload(
   }
   for (const owner of [vmi, vm]) if (owner?.spec.replacement) addNetwork(owner.spec.replacement.nadKey);
   const found = [...claims.values()];
-  const launchers = workload.launchers.filter((pod) =>
-    controllingVmi(pod) === undefined ? found.some((claim) => refersTo(pod, claim, rules)) : mayHaveClaims(pod),
+  const ofVmi = workload.launchers.byIndex(BY_WORKLOAD, key).filter(mayHaveClaims);
+  const abandoned = found.flatMap((claim) =>
+    workload.launchers.byIndex(BY_CLAIM, objectKey(claim)).filter((pod) => refersTo(pod, claim, rules)),
   );
+  const launchers = [...ofVmi, ...new Set(abandoned)];
   return { namespace, name, ...rules, vm, vmi, launchers, claims: found, networks };
 }
 

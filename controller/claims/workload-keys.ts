@@ -4,7 +4,6 @@ import { type Pod, controllingVmi } from '../../api/pod.js';
 import type { ObjectChange } from '../../kube/informers/informer.js';
 import { BY_NAD, BY_WORKLOAD, workloadOfClaim } from '../../cluster/watch-specs.js';
 import { hasPrimaryNetworkLabel } from '../../cluster/primary-network.js';
-import { workloadOfLauncher } from '../caches.js';
 import { claimReferencesOf } from './plan/references.js';
 import { type ParsedNad, changesNetwork } from '../../cluster/transforms.js';
 import type { Lister, NamespacedLister } from '../../kube/informers/cache.js';
@@ -17,7 +16,8 @@ type WorkloadListers = Record<'vms' | 'vmis', NamespacedLister<KubeObject>>;
 /** A launcher without a VMI concerns the workloads whose claims it refers to. */
 export function keysOfLauncher(change: ObjectChange<Pod>, claims: Pick<Lister<IPAMClaim>, 'get'>): string[] {
   return versionsOf(change).flatMap((pod) => {
-    if (controllingVmi(pod) !== undefined) return [workloadOfLauncher(pod)];
+    const vmi = controllingVmi(pod);
+    if (vmi !== undefined) return [joinKey(pod.metadata.namespace, vmi.name)];
     return claimReferencesOf(pod).flatMap((name) => {
       const claim = claims.get(joinKey(pod.metadata.namespace, name));
       return claim === undefined ? [] : workloadOfClaim(claim);

@@ -1,4 +1,7 @@
 import { expect } from 'chai';
+import type { Pod } from '../../../api/pod.js';
+import { Cache } from '../../../kube/informers/cache.js';
+import { LAUNCHER_INDEXES } from '../../caches.js';
 import { NAMESPACE, vm, vmi } from '../../../test/objects/workload-objects.js';
 import { BLUE, cachesOf, observationOf } from '../testing/workload-observation.js';
 import { observeWorkload } from '../observe.js';
@@ -27,7 +30,7 @@ describe('the spec of an owner', () => {
     const workload = {
       vm: { ...vm({}), spec: { template: { spec: template } } },
       vmi: { ...vmi({}), spec: running },
-      launchers: [],
+      launchers: new Cache<Pod>(LAUNCHER_INDEXES),
     };
     const limits = {
       isGateOpen: true,

@@ -4,6 +4,7 @@ import { PRIMARY_CLAIM_ANNOTATION } from '../../../api/names.js';
 import {
   type NetworkSelection,
   interfaceNameOf,
+  mayReferToClaims,
   networkSelectionsOf,
 } from '../../../api/networks/network-selection.js';
 import {
@@ -47,6 +48,7 @@ export function refersTo(
 }
 
 function secondaryReferencesOf(pod: Pod): string[] {
+  if (!mayReferToClaims(pod)) return [];
   return readableSelectionsOf(pod)?.flatMap(({ claimReference }) => claimReference ?? []) ?? [];
 }
 

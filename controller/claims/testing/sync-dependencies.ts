@@ -13,7 +13,7 @@ export function syncDependencies(listers: Listers, client: Client): SyncDependen
   return {
     listers,
     client,
-    launchers: new LauncherList(client),
+    launchers: new LauncherList(client, { now: () => 0 }),
     blockedWorkloads: new BlockedWorkloads(),
     createdClaims: new CreatedClaims({ now: () => 0 }),
     quotaWaits: new QuotaWaits(() => undefined),

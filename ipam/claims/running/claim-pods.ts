@@ -1,6 +1,6 @@
 import { type IPAMClaim, isWorkloadClaim } from '../../../api/ipam-claim.js';
 import { type KubeObject, type ObjectMeta, controllerOf, joinKey, objectKey } from '../../../api/meta.js';
-import { networkSelectionsOf } from '../../../api/networks/network-selection.js';
+import { mayReferToClaims, networkSelectionsOf } from '../../../api/networks/network-selection.js';
 import { type Pod, controllingVmi, isTerminal, scheduledTime, staticPodUidOf } from '../../../api/pod.js';
 import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE } from '../../../api/names.js';
 import { intern } from '../../../cluster/share.js';
@@ -87,6 +87,7 @@ function addLauncher(small: ClaimPod, pod: Pod, vmi: ClaimPod['vmi']): void {
 
 /** An unreadable annotation has no references: Multus attaches no network to such a pod either. */
 function podClaimReferences(pod: Pod): readonly string[] {
+  if (!mayReferToClaims(pod)) return NO_STRINGS;
   try {
     const names = networkSelectionsOf(pod).flatMap(({ claimReference }) => claimReference ?? []);
     const [first, second] = names;
