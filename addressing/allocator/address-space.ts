@@ -49,6 +49,11 @@ export class AddressSpace {
     this.#halves[6].removePool(name);
   }
 
+  /** Whether nothing is lost if the space is made again when it is needed: it has no pool, no occupied address and no handler. */
+  get isUnused(): boolean {
+    return this.#handlers.size === 0 && this.#halves[4].isUnused && this.#halves[6].isUnused;
+  }
+
   /** Makes {@link next} return a lent address only if no other address of the pool is free. */
   setLent(pool: string, lent: LentAddresses): void {
     this.#halves[4].setLent(pool, lent[4]);
@@ -130,6 +135,10 @@ class FamilyAddressSpace {
   constructor(remembered: number, changed: (value: bigint, isOccupied: boolean) => void) {
     this.#vacated = new VacatedQueue(remembered);
     this.#changed = changed;
+  }
+
+  get isUnused(): boolean {
+    return this.#ofPool.size === 0 && this.#taken.size === this.#vacated.size;
   }
 
   rotationOf(pool: string): Rotation | undefined {

@@ -4,6 +4,7 @@ import { type RangeSet, toSafeNumber } from '../../addressing/address/ranges.js'
 import type { AddressSpace } from '../../addressing/allocator/address-space.js';
 import { Slices } from '../../addressing/block/slices.js';
 import type { Pool } from '../../addressing/pool/pool.js';
+import type { LeaseBook } from '../leases/lease-book.js';
 import type { UnlentSlice } from './observed-pool.js';
 
 /** The part of an address space that is used here. */
@@ -112,25 +113,28 @@ export class SliceOccupancy {
 
 /** The slices of each pool by its current spec, computed on first use. */
 export class PoolSlices {
-  readonly #spaceOf: (name: string) => OccupiedAddresses;
+  readonly #book: Pick<LeaseBook, 'space' | 'dropUnusedSpace'>;
   readonly #occupancies = new Map<string, SliceOccupancy>();
 
-  constructor(book: { space(name: string): OccupiedAddresses }) {
-    this.#spaceOf = (name) => book.space(name);
+  constructor(book: Pick<LeaseBook, 'space' | 'dropUnusedSpace'>) {
+    this.#book = book;
   }
 
   /** @param pool from the directory, compared by identity */
   of(pool: Pool): SliceOccupancy {
     const known = this.#occupancies.get(pool.name);
     if (known?.pool === pool) return known;
-    known?.stop();
-    const occupancy = new SliceOccupancy(pool, this.#spaceOf(pool.addressSpace));
+    this.forget(pool.name);
+    const occupancy = new SliceOccupancy(pool, this.#book.space(pool.addressSpace));
     this.#occupancies.set(pool.name, occupancy);
     return occupancy;
   }
 
-  forget(pool: string): void {
-    this.#occupancies.get(pool)?.stop();
-    this.#occupancies.delete(pool);
+  forget(name: string): void {
+    const known = this.#occupancies.get(name);
+    if (known === undefined) return;
+    known.stop();
+    this.#occupancies.delete(name);
+    this.#book.dropUnusedSpace(known.pool.addressSpace);
   }
 }

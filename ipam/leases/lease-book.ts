@@ -182,11 +182,15 @@ export class LeaseBook {
     return space;
   }
 
+  /** Forgets a space that nothing needs: tenants may name ever new ones. */
+  dropUnusedSpace(name: string): void {
+    if (this.#spaces.get(name)?.isUnused === true) this.#spaces.delete(name);
+  }
+
   setPool(pool: Pool): void {
     const before = this.#pools.get(pool.name);
     if (before === pool) return;
-    if (before !== undefined && before.addressSpace !== pool.addressSpace)
-      this.space(before.addressSpace).removePool(pool.name);
+    if (before !== undefined && before.addressSpace !== pool.addressSpace) this.#removeFromSpace(before);
     this.#pools.set(pool.name, pool);
     const space = this.space(pool.addressSpace);
     space.setPool(pool);
@@ -202,7 +206,7 @@ export class LeaseBook {
   removePool(name: string): void {
     const pool = this.#pools.get(name);
     if (pool === undefined) return;
-    this.space(pool.addressSpace).removePool(name);
+    this.#removeFromSpace(pool);
     this.#pools.delete(name);
     for (const family of pool.families) this.#newest.delete(poolFamilyKey(name, family));
     this.#cooling.forget(pool);
@@ -256,6 +260,12 @@ export class LeaseBook {
   #vacate(name: string, addressSpace: string, address: Address): void {
     if (this.#leases.get(name) !== undefined || this.#pending.has(name) || this.#restoreHolds.has(name)) return;
     this.space(addressSpace).vacate(address);
+    this.dropUnusedSpace(addressSpace);
+  }
+
+  #removeFromSpace({ name, addressSpace }: Pool): void {
+    this.space(addressSpace).removePool(name);
+    this.dropUnusedSpace(addressSpace);
   }
 
   #unlist(record: LeaseRecord): void {

@@ -136,6 +136,7 @@ export class BlockCandidates {
     const { name, addressSpace } = oldest.pool;
     this.#restricted.delete(name);
     this.#spaces.get(addressSpace)?.removePool(name);
+    this.#dropUnused(addressSpace);
   }
 
   #spaceOf(name: string): AddressSpace {
@@ -156,6 +157,11 @@ export class BlockCandidates {
     const name = leaseName(addressSpace, address);
     if (this.#leased.has(name) || this.#tried.has(name) || this.#taken.has(name)) return;
     this.#spaceOf(addressSpace).vacate(address);
+    this.#dropUnused(addressSpace);
+  }
+
+  #dropUnused(addressSpace: string): void {
+    if (this.#spaces.get(addressSpace)?.isUnused === true) this.#spaces.delete(addressSpace);
   }
 }
 
