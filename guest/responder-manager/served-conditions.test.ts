@@ -169,31 +169,45 @@ describe('the condition GuestServed', () => {
     expect(await written(undefined, dhcp)).to.deep.equal([]);
   });
 
-  it('is written to the other claims of the network if one of them has changed meanwhile', async () => {
-    const claims = new Cache<IPAMClaim>({ ...CLAIM_INDEXES, ...NETWORK_INDEXES });
-    const vmis = new Cache<VirtualMachineInstance>();
-    for (const name of ['vm1', 'vm2']) {
-      const owner = vmReference(`${name}-uid`, name);
-      claims.set(claim({ name: `${name}.data`, network: 'blue', nad: NAD, owner, ips: STATUS.ips }));
-      vmis.set({ ...vmi({ data: NAD }, { name, vm: `${name}-uid` }), status: { phase: 'Running' } });
-    }
-    const networks = cacheOf([nad(NAD, { name: 'blue', type: 'bridge' })]);
-    const directory = new PoolDirectory({ pools: cacheOf([adminPool('blue', { guest: dhcp })]), networks });
-    const watched = { claims: { cache: claims }, vmis: { cache: vmis }, networks: { cache: networks } };
-    const patched: string[] = [];
-    const patch = (_resource: unknown, { name }: { name: string }) => {
-      patched.push(name);
-      return name === 'vm1.data' ? Promise.reject(apiError(409, 'Conflict', 'changed', name)) : Promise.resolve({});
-    };
-    const views = { watched, directory } as unknown as GuestViews;
-    const deps = { views, client: { patch } as never, clock: new ManualClock(0) };
-    const sync = new ServedConditions({ ...deps, sets: setsOf([SET]) }).createSync();
-    const failure: unknown = await Promise.resolve(sync('blue', new AbortController().signal)).catch(
-      (error: unknown) => error,
-    );
-    expect(patched).to.deep.equal(['vm1.data', 'vm2.data']);
-    expect(isConflict(failure), 'it is tried again').to.equal(true);
-  });
+  const conflict = apiError(409, 'Conflict', 'changed', 'vm1.data');
+  const faults = [
+    { name: 'has changed meanwhile', patch: { fails: 'vm1.data' }, patched: ['vm1.data', 'vm2.data'] },
+    { name: 'was refused and its lease cannot be read', mac: MAC, patched: ['vm2.data'] },
+  ];
+  for (const { name: what, mac, patch: { fails } = { fails: '' }, patched: expected } of faults) {
+    it(`is written to the other claims of the network if one of them ${what}`, async () => {
+      const claims = new Cache<IPAMClaim>({ ...CLAIM_INDEXES, ...NETWORK_INDEXES });
+      const vmis = new Cache<VirtualMachineInstance>();
+      for (const name of ['vm1', 'vm2']) {
+        const owner = vmReference(`${name}-uid`, name);
+        const made = claim({ name: `${name}.data`, network: 'blue', nad: NAD, owner, ips: STATUS.ips });
+        const running = { ...vmi({ data: NAD }, { name, vm: `${name}-uid` }), status: { phase: 'Running' } };
+        if (name === 'vm1' && mac !== undefined) {
+          Object.assign(made.metadata.annotations ?? {}, { [CLAIM_GUEST_MAC]: mac });
+          Object.assign(made.status ?? {}, { conditions: [{ ...LOST, ...at }] });
+          Object.assign(running.status, { interfaces: [{ name: 'data', infoSource: 'domain', mac }] });
+        }
+        claims.set(made);
+        vmis.set(running);
+      }
+      const networks = cacheOf([nad(NAD, { name: 'blue', type: 'bridge' })]);
+      const directory = new PoolDirectory({ pools: cacheOf([adminPool('blue', { guest: dhcp })]), networks });
+      const watched = { claims: { cache: claims }, vmis: { cache: vmis }, networks: { cache: networks } };
+      const patched: string[] = [];
+      const patch = (_resource: unknown, { name }: { name: string }) => {
+        patched.push(name);
+        return name === fails ? Promise.reject(conflict) : Promise.resolve({});
+      };
+      const views = { watched, directory } as unknown as GuestViews;
+      const client = { patch, find: () => Promise.reject(conflict) } as never;
+      const sync = new ServedConditions({ views, client, clock: new ManualClock(0), sets: setsOf([SET]) }).createSync();
+      const failure: unknown = await Promise.resolve(sync('blue', new AbortController().signal)).catch(
+        (error: unknown) => error,
+      );
+      expect(patched).to.deep.equal(expected);
+      expect(isConflict(failure), 'it is tried again').to.equal(true);
+    });
+  }
 
   it('is looked at on all networks of a layer-2 segment, also when one of them leaves it', async () => {
     const bridged = (network: string, bridge: string) =>

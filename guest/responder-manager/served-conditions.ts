@@ -92,14 +92,16 @@ export class ServedConditions implements Reconciler {
 
   createSync(): Sync {
     return async (network: string, signal: AbortSignal) => {
-      const refused = await this.#findRefused(network, signal);
+      const unread = new Map<string | undefined, unknown>();
+      const refused = await this.#findRefused(network, unread, signal);
       if (refused === undefined) return undefined;
       const claims = this.#deps.views.watched.claims.cache.byIndex(BY_NETWORK, network);
-      const failures: unknown[] = [];
-      // a tenant who changes a claim all the time must not delay the conditions of the others
+      const failures = [...unread.values()];
+      // a claim that cannot be read, or that a tenant changes all the time, must not delay the conditions of the others
       for (const claim of claims) {
         try {
-          await this.#write(claim, refused.get(claim.metadata.uid));
+          const { uid } = claim.metadata;
+          if (!unread.has(uid)) await this.#write(claim, refused.get(uid));
         } catch (error) {
           failures.push(error);
         }
@@ -109,9 +111,13 @@ export class ServedConditions implements Reconciler {
     };
   }
 
-  /** By the UID of the claim: claims may change meanwhile. Undefined if the term of leadership ends. */
+  /**
+   * By the UID of the claim: claims may change meanwhile. Undefined if the term of leadership ends.
+   * @param unread gets the errors of claims whose leases cannot be read
+   */
   async #findRefused(
     network: string,
+    unread: Map<string | undefined, unknown>,
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string | undefined, NotServed> | undefined> {
     const { views, clock } = this.#deps;
@@ -121,7 +127,8 @@ export class ServedConditions implements Reconciler {
     if (found === undefined) return undefined;
     const withoutSet = found.served.filter(({ pool }) => !this.#hasSet(pool));
     const withSet = found.served.filter(({ pool }) => this.#hasSet(pool));
-    const unleased = await findUnleasedGuests(withSet, this.#deps.client, signal);
+    const fail = ({ claim }: ServedGuest, error: unknown) => unread.set(claim.metadata.uid, error);
+    const unleased = await findUnleasedGuests(withSet, { client: this.#deps.client, signal, fail });
     const notServed = [
       ...[...found.withoutDhcp, ...withoutSet].flatMap(withoutResponders),
       ...found.refused,
@@ -184,6 +191,12 @@ interface UnleasedGuest {
   readonly message: string;
 }
 
+interface LeaseReading {
+  readonly client: Pick<Client, 'find'>;
+  readonly signal: AbortSignal;
+  readonly fail: (guest: ServedGuest, error: unknown) => void;
+}
+
 /** Guests whose leases are read in one pass, as many of each namespace. More claims lose their leases only if somebody deletes all of them. */
 const MAX_GUESTS = 256;
 const CONCURRENT_READS = 8;
@@ -194,22 +207,19 @@ const CONCURRENT_READS = 8;
  */
 async function findUnleasedGuests(
   guests: readonly ServedGuest[],
-  client: Pick<Client, 'find'>,
-  signal: AbortSignal,
+  { client, signal, fail }: LeaseReading,
 ): Promise<UnleasedGuest[]> {
   const refused = guests.filter(({ claim }) => conditionOf(claim, IPS_ALLOCATED)?.status === 'False');
   const found: UnleasedGuest[] = [];
-  const failures: unknown[] = [];
   const read = fairOrder(refused, ({ claim }) => claim.metadata.namespace ?? '').slice(0, MAX_GUESTS);
   await forEachParallel(read, CONCURRENT_READS, async (guest) => {
     try {
       const lacked = await lackedAddresses(guest, client, signal);
       if (lacked.length > 0) found.push({ claim: guest.claim, reason: 'AddressNotLeased', message: messageOf(lacked) });
     } catch (error) {
-      failures.push(error);
+      fail(guest, error);
     }
   });
-  if (failures.length > 0) throw failures[0];
   return found;
 }
 
