@@ -5,7 +5,6 @@ import { Story } from '../bed/story/story.js';
 import { benchAddresses } from './ipam/addresses.js';
 import { benchAdmissions } from './admissions.js';
 import { benchAllocator } from './ipam/allocator.js';
-import { benchBed } from './bed.js';
 import { benchBlocks } from './blocks.js';
 import { benchCapacity } from './capacity.js';
 import { benchChurn } from './scale/churn.js';
@@ -24,13 +23,12 @@ import { benchMigration } from './migration.js';
 import { type Figure, isMet, table } from './report.js';
 import { benchExpiry, benchScale } from './scale/scale.js';
 import { benchResponderMemory } from './guest/responder-memory.js';
-import { benchStartup } from './startup.js';
 import { benchStatusWrites } from './ipam/status-writes.js';
 import { benchUi } from './ui.js';
 import { benchWatches } from './watches.js';
 import { benchWhereabouts } from './whereabouts.js';
 
-// npm run bench [-- --json=FILE --vms=100000 --leases=50000 --seconds=600 --attack=halted --parts] [allocator] [admissions] [hostile] [hostile-reviews] [status-writes] [claims] [memory] [startup] [bed] [ui] [addresses] [cni] [dhcp-servers] [guard] [guest] [guest-tables] [migration] [responder-memory] [whereabouts] [blocks] [capacity] [scale] [expiry] [first-patch] [churn] [watches] [lease-cost]
+// npm run bench [-- --json=FILE --vms=100000 --leases=50000 --seconds=600 --attack=halted --parts] [allocator] [admissions] [hostile] [hostile-reviews] [status-writes] [claims] [memory] [ui] [addresses] [cni] [dhcp-servers] [guard] [guest] [guest-tables] [migration] [responder-memory] [whereabouts] [blocks] [capacity] [scale] [expiry] [first-patch] [churn] [watches] [lease-cost]
 /** Benches that need no test bed. */
 const ALONE: Record<string, () => Promise<Figure[]>> = {
   allocator: benchAllocator,
@@ -58,8 +56,6 @@ const BENCHES: Record<string, (bed: BedWithHoldfast, story: Story) => Promise<Fi
   'status-writes': benchStatusWrites,
   claims: benchClaims,
   memory: benchMemory,
-  startup: benchStartup,
-  bed: benchBed,
   ui: benchUi,
   addresses: benchAddresses, // last: it leaves 200,000 leases behind
 };
