@@ -70,6 +70,11 @@ describe('the network-status annotation', () => {
     { name: 'is broken: nothing is known', given: '[{', expect: [] },
     { name: 'is no list: nothing is known', given: '{}', expect: [] },
     {
+      name: 'is longer than any that Multus writes: nothing is known',
+      given: `[{"name":"vms/blue"}]${' '.repeat(64 * 1024)}`,
+      expect: [],
+    },
+    {
       name: 'holds odd entries: they are left out',
       given:
         '[null, 3, {"interface":"eth0"}, {"name":"vms/blue","interface":7}, {"name":"vms/blue","interface":"net1"}]',

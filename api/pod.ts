@@ -79,10 +79,13 @@ export interface NetworkStatus {
   interface?: string;
 }
 
+/** A kilobyte for each of 64 networks. Users may write the annotation, and it is parsed at each event of a launcher. */
+const MAX_STATUS_LENGTH = 64 * 1024;
+
 /** Returns the attachments in a pod's status annotation; none if it cannot be read. */
 export function networkStatuses(pod: Pod): NetworkStatus[] {
   const value = pod.metadata.annotations?.[NETWORK_STATUS_ANNOTATION];
-  if (value === undefined) return [];
+  if (value === undefined || value.length > MAX_STATUS_LENGTH) return [];
   let list: unknown;
   try {
     list = JSON.parse(value);
