@@ -1,12 +1,5 @@
-import type { IPAMClaim } from '../../api/ipam-claim.js';
-import type { VirtualMachineInstance } from '../../api/kubevirt.js';
 import type { ObjectMeta } from '../../api/meta.js';
-import {
-  KUBEVIRT_API_VERSION,
-  MIGRATION_LABEL,
-  NETWORKS_ANNOTATION,
-  VIRTUAL_MACHINE_INSTANCE_KIND,
-} from '../../api/names.js';
+import { KUBEVIRT_API_VERSION, MIGRATION_LABEL, NETWORKS_ANNOTATION } from '../../api/names.js';
 import type { Pod } from '../../api/pod.js';
 import type { Client } from '../../kube/client.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS, PODS, VIRTUAL_MACHINES } from '../../kube/resources.js';
@@ -72,35 +65,6 @@ export class Tenant {
     return rejectionMessage(this.copyLauncher(launcher, apiVersion));
   }
 
-  /** @returns the message with which the pod was rejected */
-  async podRejection(options: {
-    owner?: VirtualMachineInstance;
-    labels?: Record<string, string>;
-    nad?: string;
-  }): Promise<string> {
-    const { owner, labels = {}, nad } = options;
-    const metadata: ObjectMeta = {
-      name: 'impostor',
-      namespace: this.#namespace,
-      labels,
-      ...(nad === undefined ? {} : { annotations: { [NETWORKS_ANNOTATION]: nad } }),
-      ...(owner === undefined ? {} : { ownerReferences: [ownerReference(owner)] }),
-    };
-    return rejectionMessage(this.#client.create(PODS, podOf(metadata)));
-  }
-
-  /** Tries to add a VMI as owner to a pod that was created without one. */
-  async adoptionRejection(owner: VirtualMachineInstance): Promise<string> {
-    const pod = await this.#client.create(PODS, podOf({ name: 'plain', namespace: this.#namespace }));
-    return rejectionMessage(this.#patchPod(pod, { ownerReferences: [ownerReference(owner)] }));
-  }
-
-  async claimPatchRejection(name: string, body: object): Promise<string> {
-    return rejectionMessage(
-      this.#client.patch(IPAM_CLAIMS, { namespace: this.#namespace, name }, { type: 'merge', body }),
-    );
-  }
-
   /** Tries to write the status of a claim, as a dry run: nothing changes if it is not rejected. */
   async statusRejection(name: string, status: object): Promise<string> {
     const ref = { namespace: this.#namespace, name };
@@ -112,16 +76,12 @@ export class Tenant {
     return rejectionMessage(this.#client.delete(ADDRESS_LEASES, { name }));
   }
 
-  async createClaim(name: string, metadata: Partial<ObjectMeta>): Promise<IPAMClaim> {
+  async claimRejection(name: string, metadata: Partial<ObjectMeta>): Promise<string> {
     const claim = {
       metadata: { ...metadata, name, namespace: this.#namespace },
       spec: { network: 'net', interface: 'x' },
     };
-    return this.#client.create(IPAM_CLAIMS, claim);
-  }
-
-  async claimRejection(name: string, metadata: Partial<ObjectMeta>): Promise<string> {
-    return rejectionMessage(this.createClaim(name, metadata));
+    return rejectionMessage(this.#client.create(IPAM_CLAIMS, claim));
   }
 
   /** Creates a stopped VM. @param networks name in the VM → NAD (`[namespace/]name`) */
@@ -142,24 +102,16 @@ export class Tenant {
   async networkElementRejection(pod: Pod, change: object): Promise<string> {
     const elements = JSON.parse(pod.metadata.annotations?.[NETWORKS_ANNOTATION] ?? '[]') as object[];
     const networks = JSON.stringify([{ ...elements[0], ...change }, ...elements.slice(1)]);
-    return rejectionMessage(this.#patchPod(pod, { annotations: { [NETWORKS_ANNOTATION]: networks } }));
+    const ref = { namespace: this.#namespace, name: pod.metadata.name };
+    const body = { metadata: { annotations: { [NETWORKS_ANNOTATION]: networks } } };
+    return rejectionMessage(this.#client.patch(PODS, ref, { type: 'merge', body }));
   }
 
   async close(): Promise<void> {
     await this.#client.transport.close();
   }
-
-  #patchPod(pod: Pod, metadata: object): Promise<Pod> {
-    const ref = { namespace: this.#namespace, name: pod.metadata.name };
-    return this.#client.patch(PODS, ref, { type: 'merge', body: { metadata } });
-  }
 }
 
 function podOf(metadata: ObjectMeta): Pod {
   return { metadata, spec: { containers: [{ name: 'c', image: ORDINARY_IMAGE }] } } as Pod;
-}
-
-function ownerReference(vmi: VirtualMachineInstance) {
-  const { name, uid = '' } = vmi.metadata;
-  return { apiVersion: KUBEVIRT_API_VERSION, kind: VIRTUAL_MACHINE_INSTANCE_KIND, name, uid, controller: true };
 }

@@ -6,60 +6,6 @@ import { rejectionMessage } from '../../bed/story/rejection.js';
 const DATA = podInterfaceName('data');
 
 describeStory('A tenant with all rights in a namespace', (story) => {
-  it('cannot create a pod with a VMI as its owner', async () => {
-    await story().network('blue');
-    await story().createVm('vm1', { data: 'blue' });
-    const vmi = await story().waitRunning('vm1');
-    const tenant = await story().tenant();
-    const refusal = await tenant.podRejection({ owner: vmi });
-    expect(refusal).to.include('VirtualMachineInstance').and.to.include('kubevirt-controller');
-  });
-
-  it('cannot add a VMI as owner to an existing pod', async () => {
-    await story().network('blue');
-    await story().createVm('vm1', { data: 'blue' });
-    const vmi = await story().waitRunning('vm1');
-    const tenant = await story().tenant();
-    expect(await tenant.adoptionRejection(vmi)).to.include('VirtualMachineInstance');
-  });
-
-  it('cannot create a pod with the labels of a launcher', async () => {
-    await story().network('blue');
-    const tenant = await story().tenant();
-    const refusal = await tenant.podRejection({ labels: { 'kubevirt.io': 'virt-launcher' }, nad: 'blue' });
-    expect(refusal).to.include('no VirtualMachineInstance');
-  });
-
-  it('cannot change the annotations, owner, finalizer or network of a claim', async () => {
-    await story().network('blue');
-    await story().createVm('vm1', { data: 'blue' }, { running: false });
-    await story().waitForClaim('vm1.data');
-    const tenant = await story().tenant();
-    const attempts = {
-      annotation: { metadata: { annotations: { 'ipam.holdfast.dev/owner-uid': 'mine' } } },
-      'MAC address': {
-        metadata: { annotations: { 'ipam.holdfast.dev/mac-since': '02:00:00:00:00:01 2020-01-01T00:00:00Z' } },
-      },
-      owner: { metadata: { ownerReferences: [] } },
-      finalizer: { metadata: { finalizers: [] } },
-      network: { spec: { network: 'another' } },
-    };
-    for (const [what, body] of Object.entries(attempts)) {
-      expect(await tenant.claimPatchRejection('vm1.data', body), what).to.include('only Holdfast');
-    }
-  });
-
-  it('can create a claim without an owner, but none that looks like a claim of Holdfast', async () => {
-    const tenant = await story().tenant();
-    await tenant.createClaim('mine', {});
-    expect(await tenant.claimRejection('squatter', { finalizers: ['kubevirt.io/persistent-ipam'] })).to.include(
-      'only Holdfast',
-    );
-    expect(await tenant.claimRejection('squatter', { annotations: { 'ipam.holdfast.dev/owner-uid': 'x' } })).to.include(
-      'only Holdfast',
-    );
-  });
-
   it('can delete the claim of a VM, which still serves the running VM', async () => {
     await story().network('blue');
     await story().createVm('vm1', { data: 'blue' });
