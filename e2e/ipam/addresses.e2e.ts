@@ -184,19 +184,6 @@ describeStory('An address that a VM requests', (story) => {
 });
 
 describeStory('Lost leases', (story) => {
-  it('are created again at once for an existing claim', async () => {
-    await story().addresses.createNetwork('blue', ['10.20.11.0/24']);
-    await story().createVm('vm1', { data: 'blue' }, { running: false });
-    const mine = await story().addresses.waitForIPs('vm1.data');
-    const [lease] = [...(await story().addresses.leases()).values()];
-    await story().client.delete(ADDRESS_LEASES, { name: lease!.metadata.name });
-    await until('another lease of the same address', async () => {
-      const again = await story().client.find(ADDRESS_LEASES, { name: lease!.metadata.name });
-      return again !== undefined && again.metadata.uid !== lease!.metadata.uid;
-    });
-    expect(await story().addresses.waitForIPs('vm1.data')).to.deep.equal(mine);
-  });
-
   it('are created again for their claim although other claims wait for an address or request it', async () => {
     await story().addresses.createNetwork('blue', ['10.20.16.0/30']);
     await story().createVm('vm1', { data: 'blue' }, { running: false });
@@ -230,13 +217,6 @@ describeStory('Lost leases', (story) => {
     for (const claim of ['waiting.data', 'asking.data']) {
       expect((await story().waitForClaim(claim)).status?.ips).to.deep.equal([]);
     }
-  });
-
-  it('are created again for a claim that was restored with its status', async () => {
-    const network = await story().addresses.createNetwork('blue', ['10.20.12.0/24']);
-    await story().claims.createRestored('restored', network, ['10.20.12.42/24']);
-    await story().addresses.waitHeld(['10.20.12.42']);
-    await story().addresses.waitForExactIPs('restored', ['10.20.12.42/24']);
   });
 
   it('are created for one of two claims that were restored with the same address, and the other claim reports the conflict', async () => {
