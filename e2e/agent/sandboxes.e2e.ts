@@ -2,40 +2,41 @@ import { expect } from 'chai';
 import { type Pod, podInterfaceName } from '../../api/pod.js';
 import { PODS } from '../../kube/resources.js';
 import { describeStory, itOnWire } from '../../bed/story/describe.js';
-import { createPod, runningPod } from '../../bed/story/pods.js';
 import type { Story } from '../../bed/story/story.js';
 import { until, untilValue } from '../../bed/processes/wait.js';
-import { waitForWireAddresses } from '../../bed/story/wire/wire-addresses.js';
+import { itWithWireStory, type WireStory } from '../../bed/story/wire/wire-story.js';
 
 const ADDRESS = '10.21.0.9/24';
 
 /** Creates a pod `pod` with a static address on `net1`, and waits until it runs. */
-async function podOn(story: Story): Promise<Pod> {
+async function podOn(story: Story, pods: WireStory): Promise<Pod> {
   const config = { cniVersion: '1.0.0', name: 'static-net', type: 'bridge', bridge: 'br-static' };
   await story.network('fixed', { config: { ...config, ipam: { type: 'static', addresses: [{ address: ADDRESS }] } } });
-  await createPod(story.client, story.ref('pod'), [{ name: 'fixed' }]);
-  return runningPod(story.client, story.ref('pod'));
+  await pods.createPod('pod', { networks: [{ name: 'fixed' }] });
+  return pods.waitRunning('pod');
 }
 
 describeStory('The simulated kubelet with real networks', (story) => {
-  itOnWire('reports the CNI error of a pod without a sandbox, and starts it later', async ({ wire }) => {
+  itWithWireStory('reports the CNI error of a pod without a sandbox, and starts it later', story, async (pods) => {
+    const { wire } = pods.context;
     const network = { cniVersion: '1.0.0', name: 'odd-net' };
     await story().network('odd', { config: { ...network, type: 'no-such-plugin' } });
-    const pod = await createPod(story().client, story().ref('pod'), [{ name: 'odd' }]);
+    const pod = await pods.createPod('pod', { networks: [{ name: 'odd' }] });
     await story().waitForEvent('pod', 'FailedCreatePodSandBox', /failed to find plugin "no-such-plugin"/);
     expect(wire.networks.find(pod.metadata.uid ?? '')).to.equal(undefined);
     await story().network('odd', { config: { ...network, type: 'bridge', bridge: 'br-odd' } });
-    await runningPod(story().client, story().ref('pod'));
+    await pods.waitRunning('pod');
   });
 
-  itOnWire('replaces a sandbox that was stopped, and reports the new address', async (on) => {
-    const pod = await podOn(story());
-    const before = on.wire.sandboxOf(pod);
-    await on.wire.restartSandbox(pod);
-    const after = await until('another sandbox', () => on.wire.networks.find(pod.metadata.uid ?? ''));
+  itWithWireStory('replaces a sandbox that was stopped, and reports the new address', story, async (pods) => {
+    const { wire } = pods.context;
+    const pod = await podOn(story(), pods);
+    const before = wire.sandboxOf(pod);
+    await wire.restartSandbox(pod);
+    const after = await until('another sandbox', () => wire.networks.find(pod.metadata.uid ?? ''));
     expect(after.containerId).not.to.equal(before.containerId);
-    await waitForWireAddresses({ ...on, client: story().client }, pod, { interface: 'net1', addresses: [ADDRESS] });
-    const [eth0 = ''] = await on.wire.addressesOf(pod, 'eth0');
+    await pods.waitForAddresses(pod, 'net1', [ADDRESS]);
+    const [eth0 = ''] = await wire.addressesOf(pod, 'eth0');
     await untilValue(
       'the pod to report its address',
       () => story().client.get(PODS, story().ref('pod')),
@@ -43,8 +44,9 @@ describeStory('The simulated kubelet with real networks', (story) => {
     );
   });
 
-  itOnWire('may have two sandboxes of one pod, of which the old one is removed later', async ({ wire }) => {
-    const pod = await podOn(story());
+  itWithWireStory('may have two sandboxes of one pod, of which the old one is removed later', story, async (pods) => {
+    const { wire } = pods.context;
+    const pod = await podOn(story(), pods);
     const old = wire.sandboxOf(pod);
     const endOld = await wire.replaceSandbox(pod);
     await until('another sandbox', () => wire.networks.find(pod.metadata.uid ?? ''));
@@ -56,8 +58,9 @@ describeStory('The simulated kubelet with real networks', (story) => {
     expect(await wire.addressesOf(pod, 'net1')).to.deep.equal([ADDRESS]);
   });
 
-  itOnWire('replaces all sandboxes of a node after its reboot', async ({ wire }) => {
-    const pod = await podOn(story());
+  itWithWireStory('replaces all sandboxes of a node after its reboot', story, async (pods) => {
+    const { wire } = pods.context;
+    const pod = await podOn(story(), pods);
     const old = wire.sandboxOf(pod);
     const endOld = await wire.reboot([pod]);
     await until('another sandbox', () => wire.networks.find(pod.metadata.uid ?? ''));
@@ -66,8 +69,9 @@ describeStory('The simulated kubelet with real networks', (story) => {
     expect(await wire.addressesOf(pod, 'net1')).to.deep.equal([ADDRESS]);
   });
 
-  itOnWire('keeps the networks of a pod that was deleted by force until CNI DEL', async ({ bed, wire }) => {
-    const pod = await podOn(story());
+  itWithWireStory('keeps the networks of a pod that was deleted by force until CNI DEL', story, async (pods) => {
+    const { bed, wire } = pods.context;
+    const pod = await podOn(story(), pods);
     const { location } = wire.sandboxOf(pod);
     const letGo = bed.switches.set({ delayNetworkEnd: true }, story().ref('pod'));
     await story().client.delete(PODS, story().ref('pod'), { gracePeriodSeconds: 0 });
@@ -81,16 +85,17 @@ describeStory('The simulated kubelet with real networks', (story) => {
     await until('its sandbox to be gone', async () => !Object.keys(await wire.wire.inventory()).includes(location));
   });
 
-  itOnWire('attaches no network while networks are held', async ({ bed, wire }) => {
+  itWithWireStory('attaches no network while networks are held', story, async (pods) => {
+    const { bed, wire } = pods.context;
     const letGo = bed.switches.set({ holdNetworks: true }, story().ref('pod'));
     const config = { cniVersion: '1.0.0', name: 'their-net', type: 'ovn-k8s-cni-overlay' };
     await story().network('theirs', { config });
-    const pod = await createPod(story().client, story().ref('pod'), [{ name: 'theirs' }]);
+    const pod = await pods.createPod('pod', { networks: [{ name: 'theirs' }] });
     const isBound = async () => (await story().client.get(PODS, story().ref('pod'))).spec?.nodeName;
     await until('the pod to be bound', isBound);
     expect(wire.networks.find(pod.metadata.uid ?? '')).to.equal(undefined);
     letGo();
-    await runningPod(story().client, story().ref('pod'));
+    await pods.waitRunning('pod');
     // the stub of another plugin attaches an interface without an address
     expect((await wire.interfaceOf(pod, 'net1'))?.addresses.filter(({ linkLocal }) => !linkLocal)).to.deep.equal([]);
   });
