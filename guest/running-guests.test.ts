@@ -10,7 +10,7 @@ import type { ParsedNad } from '../cluster/transforms.js';
 import type { AddressPool } from '../api/address-pool.js';
 import { PoolDirectory } from '../addressing/directory/directory.js';
 import { NETWORK_INDEXES } from '../addressing/directory/affected.js';
-import { resultOf } from './testing/result-of.js';
+import { runAtOnce } from '../kube/run-in-slices.js';
 import { type FoundGuests, type GuestCaches, findGuests } from './running-guests.js';
 
 const MAC = '02:00:00:00:00:0a';
@@ -67,7 +67,7 @@ class World implements GuestCaches {
   }
 
   found(network = 'data'): FoundGuests {
-    return resultOf(findGuests(network, this));
+    return runAtOnce(findGuests(network, this));
   }
 
   served(network?: string): string[] {

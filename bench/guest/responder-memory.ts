@@ -15,7 +15,7 @@ import { helperConfig } from '../../guest/responder-tables/protocol.js';
 import { indexData } from '../../guest/responder-tables/published-index.js';
 import { type EncodedTable, encodeTable, tableData } from '../../guest/responder-tables/published-table.js';
 import { MAX_ENTRIES, type RunningGuest, buildTable } from '../../guest/responder-tables/table.js';
-import { resultOf } from '../../guest/testing/result-of.js';
+import { runAtOnce } from '../../kube/run-in-slices.js';
 import { CONFIG_MAPS } from '../../kube/resources.js';
 import { ObjectTracker } from '../../kube/testing/object-tracker.js';
 import { compiledPool } from '../../test/objects/lease-objects.js';
@@ -126,7 +126,7 @@ async function encodeTables(kind: Kind, count: number): Promise<EncodedTable[]> 
   const config = helperConfig(POOL, responders[0]!, responders.slice(1), 'eth0')!;
   const tables: EncodedTable[] = [];
   for (let change = 0; change <= CHANGES; change++) {
-    const table = resultOf(buildTable(POOL, guests.slice(Math.min(change, count - 1))));
+    const table = runAtOnce(buildTable(POOL, guests.slice(Math.min(change, count - 1))));
     const pool = { name: 'blue', uid: 'blue-uid', network: 'blue', hasIpv6Gateway: false };
     tables.push(await encodeTable({ pool, configs: { [`${SET}-0`]: config }, table, probes: [] }));
   }

@@ -5,7 +5,7 @@ import { ManualClock } from '../../test/manual-clock.js';
 import { claim, vmReference } from '../../test/objects/workload-objects.js';
 import { Reports } from './reports.js';
 import { receivedTableOf } from '../testing/received-table-of.js';
-import { resultOf } from '../testing/result-of.js';
+import { runAtOnce } from '../../kube/run-in-slices.js';
 import type { ReceivedTable } from './received-table.js';
 import { buildTable } from '../responder-tables/table.js';
 
@@ -23,7 +23,7 @@ const GUEST = {
 /** Of the same VM. */
 const SECOND = '02:00:00:00:00:0b';
 const OTHER = { ...GUEST, mac: STRANGER, addresses: [parseAddress('10.1.0.7')] };
-const TABLE = resultOf(
+const TABLE = runAtOnce(
   buildTable(COMPILED, [
     GUEST,
     { ...GUEST, mac: SECOND, addresses: [parseAddress('10.1.0.6')] },

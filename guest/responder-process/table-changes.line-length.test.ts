@@ -6,7 +6,7 @@ import { compiledPool } from '../../test/objects/lease-objects.js';
 import { claimOf } from '../../test/objects/pool-objects.js';
 import { MAX_DHCP_OPTION_BYTES, boundedDhcpOptions, vmDhcpOf } from '../dhcp-options.js';
 import { receivedTableOf } from '../testing/received-table-of.js';
-import { resultOf } from '../testing/result-of.js';
+import { runAtOnce } from '../../kube/run-in-slices.js';
 import type { TableEntry } from '../responder-tables/protocol.js';
 import { type RunningGuest, buildTable } from '../responder-tables/table.js';
 import { snapshotOf } from './table-changes.js';
@@ -50,7 +50,7 @@ describe('a line with entries', () => {
     const [, shift] = /maxLine\s*= (\d+) << 10/.exec(await readFile(PROTOCOL, 'utf8')) ?? [];
     const guests = Array.from({ length: 64 }, (_, index) => longestGuest(index));
     const lines: string[] = [];
-    for await (const line of snapshotOf(await receivedTableOf(resultOf(buildTable(POOL, guests))))) lines.push(line);
+    for await (const line of snapshotOf(await receivedTableOf(runAtOnce(buildTable(POOL, guests))))) lines.push(line);
     const puts = lines.map((line) => (JSON.parse(line) as { put?: TableEntry[] }).put ?? []);
     const entries = puts.flat();
     const options = entries[0]?.dhcp4 ?? [];

@@ -4,7 +4,7 @@ import { parseAddress } from '../../addressing/address/address.js';
 import { compiledPool } from '../../test/objects/lease-objects.js';
 import { day } from '../../test/objects/pool-objects.js';
 import { claim, vmReference } from '../../test/objects/workload-objects.js';
-import { resultOf } from '../testing/result-of.js';
+import { runAtOnce } from '../../kube/run-in-slices.js';
 import { publishedTableOf } from '../testing/received-table-of.js';
 import { type PublishedTable, encodeTable, statementOf, tableData } from './published-table.js';
 import { MAX_ENTRIES, type RunningGuest, buildTable } from './table.js';
@@ -43,7 +43,7 @@ function published(guests: readonly RunningGuest[], pool = POOL): PublishedTable
   return {
     pool: { name: 'blue', uid: 'blue-uid', network: 'blue', hasIpv6Gateway: false },
     configs: {},
-    table: resultOf(buildTable(pool, guests)),
+    table: runAtOnce(buildTable(pool, guests)),
     probes: [
       {
         metadata: { name: 'blue.10-0-0-9', uid: 'u', resourceVersion: '7' },

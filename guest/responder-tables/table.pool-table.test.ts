@@ -12,7 +12,7 @@ import { PoolDirectory } from '../../addressing/directory/directory.js';
 import { Cache } from '../../kube/informers/cache.js';
 import { adminPool, nad } from '../../test/objects/pool-objects.js';
 import { claim, vmReference, vmi } from '../../test/objects/workload-objects.js';
-import { resultOf } from '../testing/result-of.js';
+import { runAtOnce } from '../../kube/run-in-slices.js';
 import { buildTable, poolGuests } from './table.js';
 
 const MAC = '02:00:00:00:00:0a';
@@ -60,7 +60,7 @@ class World {
   served(): (string | undefined)[] {
     const state = this.directory.stateOf('data');
     if (state?.kind !== 'served') throw new TypeError('the pool is valid');
-    const entry = resultOf(buildTable(state.pool, resultOf(poolGuests(state.pool, this)))).entries.get(MAC);
+    const entry = runAtOnce(buildTable(state.pool, runAtOnce(poolGuests(state.pool, this)))).entries.get(MAC);
     return [entry?.ipv4?.address, entry?.ipv6?.address];
   }
 }

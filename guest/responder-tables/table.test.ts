@@ -3,7 +3,7 @@ import { parseAddress } from '../../addressing/address/address.js';
 import { compiledPool } from '../../test/objects/lease-objects.js';
 import { type PoolGiven, claimOf, day } from '../../test/objects/pool-objects.js';
 import { vmReference } from '../../test/objects/workload-objects.js';
-import { resultOf } from '../testing/result-of.js';
+import { runAtOnce } from '../../kube/run-in-slices.js';
 import { MAX_OPTION_SETS } from './protocol.js';
 import { MAX_ENTRIES, MAX_NAD_OPTION_SETS, type RunningGuest, buildTable } from './table.js';
 
@@ -47,7 +47,7 @@ function numbered(length: number, optionsOf: (index: number) => GuestOptions): R
 }
 
 function table(guests: readonly RunningGuest[], pool: PoolGiven = DUAL) {
-  return resultOf(buildTable(compiledPool(pool), guests));
+  return runAtOnce(buildTable(compiledPool(pool), guests));
 }
 
 describe('the table of a responder', () => {

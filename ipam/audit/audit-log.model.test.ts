@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { AddressLease } from '../../api/address-lease.js';
+import { objectKey } from '../../api/meta.js';
 import { searchAudit } from '../../cli/who/history.js';
-import { Cache } from '../../kube/informers/cache.js';
 import { type Clock, systemClock } from '../../kube/clock.js';
-import type { ObjectChange } from '../../kube/informers/informer.js';
 import { silentLogger } from '../../kube/log.js';
+import { TestInformer } from '../../kube/testing/test-informer.js';
 import { formatAddress, parseAddress } from '../../addressing/address/address.js';
 import { type LeaseRecord, readLease, stateOf } from '../../addressing/lease/lease.js';
 import { AuditLog } from './audit-log.js';
@@ -62,11 +62,10 @@ class World {
   /** At each time, the owner of each address, or why nobody has it. */
   readonly truth: { readonly at: string; readonly owners: readonly string[] }[] = [];
   readonly #server = new Map<string, LeaseRecord>();
-  #informer = new FakeInformer();
+  #informer = new LeaseInformer();
   #isWatching = true;
   #isBlocked = false;
   #version = 1;
-  #progress = this.wall;
   #killed = { isKilled: false };
   #sayAlive: () => void = () => undefined;
   #audit = this.#start();
@@ -75,7 +74,7 @@ class World {
     for (const each of steps) {
       this.wall += STEP_MS;
       this.#apply(each);
-      if (this.#isWatching) this.#progress = this.wall;
+      if (this.#isWatching) this.#informer.lastProgress = this.wall;
       const owners = ADDRESSES.map((address) => this.#describe(address));
       this.truth.push({ at: new Date(this.wall + STEP_MS / 2).toISOString(), owners });
       await settle();
@@ -102,7 +101,7 @@ class World {
   #restart(): void {
     this.#killed.isKilled = true;
     this.#killed = { isKilled: false };
-    this.#informer = new FakeInformer();
+    this.#informer = new LeaseInformer();
     this.#isWatching = true;
     this.#informer.replace([...this.#server.values()]);
     this.#audit = this.#start();
@@ -128,8 +127,7 @@ class World {
       return Promise.resolve();
     };
     const leases = this.#informer;
-    leases.progress = () => this.#progress;
-    this.#progress = wall;
+    leases.lastProgress = wall;
     const audit = new AuditLog({
       leases,
       sink: { batchBytes: 1_000, write, close: () => Promise.resolve() },
@@ -158,7 +156,7 @@ class World {
     if (kind === 'delete') {
       this.#server.delete(address);
       this.#version++;
-      if (this.#isWatching) this.#informer.remove(before);
+      if (this.#isWatching) this.#informer.delete(objectKey(before));
       return;
     }
     const state = stateOf(before);
@@ -180,7 +178,7 @@ class World {
     const metadata = { ...lease.metadata, name, resourceVersion: String(++this.#version) };
     const record = readRecord({ ...lease, metadata });
     this.#server.set(address, record);
-    if (this.#isWatching) this.#informer.upsert(record);
+    if (this.#isWatching) this.#informer.set(record);
   }
 
   #relist(): void {
@@ -208,42 +206,24 @@ function readRecord({ metadata, spec }: AddressLease): LeaseRecord {
   }
 }
 
-class FakeInformer {
-  readonly cache = new Cache<LeaseRecord>();
-  progress = () => 0;
-  #changed: (change: ObjectChange<LeaseRecord>) => void = () => undefined;
+/** Ignores a lease that it has. */
+class LeaseInformer extends TestInformer<LeaseRecord> {
   #listed: (versions: { from: string; to: string }) => () => void = () => () => undefined;
-
-  get lastProgress(): number {
-    return this.progress();
-  }
-
-  onChange(handler: (change: ObjectChange<LeaseRecord>) => void): void {
-    this.#changed = handler;
-  }
 
   onList(handler: (versions: { from: string; to: string }) => () => void): void {
     this.#listed = handler;
   }
 
-  upsert(object: LeaseRecord): void {
-    const before = this.cache.get(object.metadata.name);
-    if (before?.metadata.resourceVersion === object.metadata.resourceVersion) return;
-    if (before !== undefined && before.metadata.uid !== object.metadata.uid) this.remove(before);
-    const known = this.cache.set(object);
-    this.#changed(known === undefined ? { type: 'added', object } : { type: 'changed', object, before: known });
-  }
-
-  remove(object: LeaseRecord): void {
-    const before = this.cache.delete(object.metadata.name);
-    if (before !== undefined) this.#changed({ type: 'removed', object: before, before });
+  override set(object: LeaseRecord): void {
+    const known = this.cache.get(objectKey(object));
+    if (known?.metadata.resourceVersion !== object.metadata.resourceVersion) super.set(object);
   }
 
   replace(all: readonly LeaseRecord[]): void {
     const end = this.#listed({ from: '1', to: '2' });
-    const names = new Set(all.map(({ metadata }) => metadata.name));
-    for (const old of this.cache.list()) if (!names.has(old.metadata.name)) this.remove(old);
-    for (const one of all) this.upsert(one);
+    const keys = new Set(all.map(objectKey));
+    for (const key of this.cache.keys()) if (!keys.has(key)) this.delete(key);
+    for (const one of all) this.set(one);
     end();
   }
 }

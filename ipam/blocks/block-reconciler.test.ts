@@ -3,7 +3,7 @@ import type { AddressBlock } from '../../api/address-block.js';
 import type { AddressPool } from '../../api/address-pool.js';
 import type { KubeObject } from '../../api/meta.js';
 import { Cache } from '../../kube/informers/cache.js';
-import type { ObjectChange } from '../../kube/informers/informer.js';
+import { TestInformer } from '../../kube/testing/test-informer.js';
 import { silentLogger } from '../../kube/log.js';
 import { Metrics } from '../../process/metrics.js';
 import { PoolDirectory } from '../../addressing/directory/directory.js';
@@ -19,23 +19,8 @@ import { PoolUsage } from '../pools/usage.js';
 import type { Views } from '../views.js';
 import { BlockReconciler } from './block-reconciler.js';
 
-/** The part of an informer that its subscribers use. */
-class Feed<S extends KubeObject> {
-  readonly cache = new Cache<S>();
-  readonly #handlers: ((change: ObjectChange<S>) => void)[] = [];
-
-  onChange(handler: (change: ObjectChange<S>) => void): void {
-    this.#handlers.push(handler);
-  }
-
-  tell(change: ObjectChange<S>): void {
-    this.cache.set(change.object);
-    for (const handler of this.#handlers) handler(change);
-  }
-}
-
 describe('the block reconciler', () => {
-  let feeds: Map<object, Feed<KubeObject>>;
+  let feeds: Map<object, TestInformer<KubeObject>>;
   let book: LeaseBook;
   let blocks: BlockReconciler;
   let metrics: Metrics;
@@ -47,7 +32,7 @@ describe('the block reconciler', () => {
     metrics = new Metrics();
     isGateOpen = true;
     const informers = { get: (watched: object) => feedOf(watched) };
-    const pools = feedOf(ADDRESS_POOL_WATCH) as unknown as Feed<AddressPool>;
+    const pools = feedOf(ADDRESS_POOL_WATCH) as unknown as TestInformer<AddressPool>;
     const directory = new PoolDirectory({ pools: pools.cache, networks: new Cache() });
     const views = { watched: { pools }, book, directory, usage: new PoolUsage(book, () => true) } as unknown as Views;
     const clock = new ManualClock(0);
@@ -59,14 +44,14 @@ describe('the block reconciler', () => {
     });
   });
 
-  function feedOf(watched: object): Feed<KubeObject> {
-    const feed = feeds.get(watched) ?? new Feed<KubeObject>();
+  function feedOf(watched: object): TestInformer<KubeObject> {
+    const feed = feeds.get(watched) ?? new TestInformer<KubeObject>();
     feeds.set(watched, feed);
     return feed;
   }
 
   function tell(block: AddressBlock): void {
-    feedOf(ADDRESS_BLOCK_WATCH).tell({ type: 'added', object: readBlock(block) });
+    feedOf(ADDRESS_BLOCK_WATCH).set(readBlock(block));
   }
 
   it('counts blocks for the status of a pool, and names the slice from which claims get addresses', () => {
@@ -118,7 +103,7 @@ describe('the block reconciler', () => {
   });
 
   it('syncs every pool, and deleted pools with blocks', () => {
-    feedOf(ADDRESS_POOL_WATCH).tell({ type: 'added', object: adminPool('green') });
+    feedOf(ADDRESS_POOL_WATCH).set(adminPool('green'));
     tell(blockOf('10.0.0.0/30', 1));
     expect(blocks.allPools()).to.deep.equal(['green', 'blue']);
   });

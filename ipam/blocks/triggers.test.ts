@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import type { AddressPool } from '../../api/address-pool.js';
 import type { KubeObject } from '../../api/meta.js';
 import type { ObjectChange } from '../../kube/informers/informer.js';
+import { TestSource } from '../../kube/testing/test-informer.js';
 import { blockRecord } from '../../test/objects/block-objects.js';
 import { leaseOf } from '../../test/objects/lease-objects.js';
 import { adminPool } from '../../test/objects/pool-objects.js';
@@ -11,27 +12,14 @@ import type { LeaseChange } from '../leases/lease-book.js';
 import type { BlockChange } from './block-book.js';
 import { watchBlockSources } from './triggers.js';
 
-/** A source of changes that a test sets off. */
-class Source<C> {
-  readonly #handlers: ((change: C) => void)[] = [];
-
-  onChange(handler: (change: C) => void): void {
-    this.#handlers.push(handler);
-  }
-
-  tell(change: C): void {
-    for (const handler of this.#handlers) handler(change);
-  }
-}
-
 const BLOCK = blockRecord('10.0.0.64/26', 1);
 
 describe('the triggers of block syncs', () => {
-  const pools = new Source<ObjectChange<AddressPool>>();
-  const nodes = new Source<ObjectChange<KubeObject>>();
-  const book = new Source<LeaseChange>();
-  const blocks = new Source<BlockChange>();
-  const networks = new Source<NetworkChanges>();
+  const pools = new TestSource<ObjectChange<AddressPool>>();
+  const nodes = new TestSource<ObjectChange<KubeObject>>();
+  const book = new TestSource<LeaseChange>();
+  const blocks = new TestSource<BlockChange>();
+  const networks = new TestSource<NetworkChanges>();
   const shortageHandlers: ((pool: string) => void)[] = [];
   let added: string[] = [];
   const forgotten: string[] = [];

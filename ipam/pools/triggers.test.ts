@@ -1,33 +1,21 @@
 import { expect } from 'chai';
 import type { AddressPool } from '../../api/address-pool.js';
 import type { ObjectChange } from '../../kube/informers/informer.js';
+import { TestSource } from '../../kube/testing/test-informer.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { adminPool, claimOf, holdfastConfig, nad } from '../../test/objects/pool-objects.js';
 import { parseAddress } from '../../addressing/address/address.js';
 import { PoolsWorld } from './testing/pools-world.js';
 import { allPoolKeys, followPools, turnsOfPools } from './triggers.js';
 
-/** A source of changes that a test makes. */
-class Source<S> {
-  readonly #handlers: ((change: S) => void)[] = [];
-
-  onChange(handler: (change: S) => void): void {
-    this.#handlers.push(handler);
-  }
-
-  tell(change: S): void {
-    for (const handler of this.#handlers) handler(change);
-  }
-}
-
 describe('the pools and networks that are synced', () => {
   let world: PoolsWorld;
   let added: string[];
-  const pools = new Source<ObjectChange<AddressPool>>();
-  const networks = new Source<ObjectChange<ParsedNad>>();
-  const served = new Source<void>();
-  const claims = new Source<ObjectChange<ReturnType<typeof claimOf>>>();
-  const pods = new Source<string>();
+  const pools = new TestSource<ObjectChange<AddressPool>>();
+  const networks = new TestSource<ObjectChange<ParsedNad>>();
+  const served = new TestSource<void>();
+  const claims = new TestSource<ObjectChange<ReturnType<typeof claimOf>>>();
+  const pods = new TestSource<string>();
 
   beforeEach(() => {
     world = new PoolsWorld();

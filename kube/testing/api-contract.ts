@@ -78,6 +78,7 @@ export function describeApiContract(clientOf: () => Client): void {
         'PATCH, version': () => merge({ metadata: { uid, resourceVersion }, spec: { network: 'green' } }),
         'PATCH, both': () => merge({ metadata: { uid: 'another', resourceVersion }, spec: { network: 'green' } }),
         'DELETE, version': () => client.delete(IPAM_CLAIMS, ref, { resourceVersion }),
+        'DELETE, version with the right UID': () => client.delete(IPAM_CLAIMS, ref, { uid, resourceVersion }),
         'DELETE, UID': () => client.delete(IPAM_CLAIMS, ref, { uid: 'another' }),
       };
       for (const [what, write] of Object.entries(stale)) {

@@ -2,21 +2,35 @@ import { type KubeObject, objectKey } from '../../api/meta.js';
 import { Cache, type Indexes } from '../informers/cache.js';
 import type { ObjectChange } from '../informers/informer.js';
 
+/** A source of changes that a test makes. */
+export class TestSource<C> {
+  readonly #handlers: ((change: C) => void)[] = [];
+
+  onChange(handler: (change: C) => void): void {
+    this.#handlers.push(handler);
+  }
+
+  /** Calls the handlers. */
+  tell(change: C): void {
+    for (const handler of this.#handlers) handler(change);
+  }
+}
+
 /** An informer whose cache is filled by the test. */
-export class TestInformer<S extends KubeObject> {
+export class TestInformer<S extends KubeObject> extends TestSource<ObjectChange<S>> {
   hasSynced = true;
   lastProgress = 0;
   restarts = 0;
   readonly cache: Cache<S>;
-  readonly #handlers: ((change: ObjectChange<S>) => void)[] = [];
 
   constructor(indexes?: Indexes<S>) {
+    super();
     this.cache = new Cache<S>(indexes);
   }
 
   /** While it reports cached objects, as before the end of a first list, {@link hasSynced} is false. */
-  onChange(handler: (change: ObjectChange<S>) => void): void {
-    this.#handlers.push(handler);
+  override onChange(handler: (change: ObjectChange<S>) => void): void {
+    super.onChange(handler);
     const { hasSynced } = this;
     this.hasSynced = false;
     for (const object of this.cache.list()) handler({ type: 'added', object });
@@ -37,10 +51,5 @@ export class TestInformer<S extends KubeObject> {
 
   restartWatch(): void {
     this.restarts++;
-  }
-
-  /** Calls the handlers. */
-  tell(change: ObjectChange<S>): void {
-    for (const handler of this.#handlers) handler(change);
   }
 }

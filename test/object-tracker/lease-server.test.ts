@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { AddressLease } from '../../api/address-lease.js';
 import { Client } from '../../kube/client.js';
-import { isAlreadyExists, isConflict, isInvalid } from '../../kube/errors.js';
+import { isInvalid } from '../../kube/errors.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { requestErrorOf } from '../request-error.js';
 import { LEASE_CHANGES } from '../objects/lease-changes.js';
@@ -33,21 +33,4 @@ describe("leases on the model's API server, as on a real one,", () => {
       for (const word of words) expect(refusal.message).to.include(word);
     });
   }
-
-  it('are created once, and changed and deleted only with the resourceVersion that was read', async () => {
-    const { metadata } = await client.create(ADDRESS_LEASES, LEASE);
-    expect(isAlreadyExists(await requestErrorOf(client.create(ADDRESS_LEASES, LEASE)))).to.equal(true);
-    const { uid, resourceVersion } = metadata;
-    const patch = (given: object) =>
-      client.patch(ADDRESS_LEASES, { name: NAME }, { type: 'merge', body: { metadata: given, spec: { node: 'n1' } } });
-    expect(isInvalid(await requestErrorOf(patch({ uid: 'other' })))).to.equal(true);
-    await patch({ uid, resourceVersion });
-    expect(isConflict(await requestErrorOf(patch({ uid, resourceVersion })))).to.equal(true);
-    expect(
-      isConflict(await requestErrorOf(client.delete(ADDRESS_LEASES, { name: NAME }, { uid, resourceVersion }))),
-    ).to.equal(true);
-    await client.delete(ADDRESS_LEASES, { name: NAME }, { uid });
-    const again = await client.create(ADDRESS_LEASES, LEASE);
-    expect(again.metadata.uid).not.to.equal(uid);
-  });
 });

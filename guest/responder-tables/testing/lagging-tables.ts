@@ -9,7 +9,7 @@ import { NETWORK_INDEXES } from '../../../addressing/directory/affected.js';
 import { Cache } from '../../../kube/informers/cache.js';
 import { adminPool, cacheOf, nad } from '../../../test/objects/pool-objects.js';
 import { Freshness } from '../../responder-process/freshness.js';
-import { resultOf } from '../../testing/result-of.js';
+import { runAtOnce } from '../../../kube/run-in-slices.js';
 import type { TableEntry } from '../protocol.js';
 import type { TableStatement } from '../published-table.js';
 import { buildTable, poolGuests } from '../table.js';
@@ -104,8 +104,8 @@ export class LaggingGuest {
   #work(now: number): void {
     const published = this.#published;
     this.#confirmed ??= published.index.beat;
-    const guests = resultOf(poolGuests(pool, { ...this.#caches, networks, directory }));
-    const { entries } = resultOf(buildTable(pool, guests));
+    const guests = runAtOnce(poolGuests(pool, { ...this.#caches, networks, directory }));
+    const { entries } = runAtOnce(buildTable(pool, guests));
     const version = shortHash(JSON.stringify([...entries]), 16);
     const ageMs = now - Math.min(...Object.values(this.#progress));
     const after = { index: INDEX, beat: this.#confirmed };

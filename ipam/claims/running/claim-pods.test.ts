@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import type { Pod } from '../../../api/pod.js';
 import { CLAIM_INDEXES } from '../../../cluster/watch-specs.js';
 import { Cache } from '../../../kube/informers/cache.js';
-import type { ObjectChange } from '../../../kube/informers/informer.js';
+import { TestInformer } from '../../../kube/testing/test-informer.js';
 import { claim, claimOfIpamExtensions, launcher, vmiReference } from '../../../test/objects/workload-objects.js';
-import { CLAIM_PODS, type ClaimPod, ClaimPods, transformClaimPod } from './claim-pods.js';
+import { CLAIM_PODS, ClaimPods, transformClaimPod } from './claim-pods.js';
 
 const NETWORKS = 'k8s.v1.cni.cncf.io/networks';
 
@@ -26,31 +26,6 @@ function pod(name: string, networks?: string): Pod {
 
 const element = (claim: string) => JSON.stringify({ name: 'blue', 'ipam-claim-reference': claim });
 const reference = (claim: string) => `[${element(claim)}]`;
-
-/** An informer whose changes come from the test. */
-class PodSource {
-  readonly cache = new Cache<ClaimPod>(CLAIM_PODS.indexes);
-  readonly #handlers: ((change: ObjectChange<ClaimPod>) => void)[] = [];
-
-  onChange(handler: (change: ObjectChange<ClaimPod>) => void): void {
-    this.#handlers.push(handler);
-  }
-
-  set(raw: Pod): void {
-    const object = transformClaimPod(raw);
-    const before = this.cache.set(object);
-    this.#tell(before === undefined ? { type: 'added', object } : { type: 'changed', object, before });
-  }
-
-  remove(key: string): void {
-    const object = this.cache.delete(key)!;
-    this.#tell({ type: 'removed', object, before: object });
-  }
-
-  #tell(change: ObjectChange<ClaimPod>): void {
-    for (const handler of this.#handlers) handler(change);
-  }
-}
 
 describe('a pod in the cache of the IPAM', () => {
   it('has only its identity if it uses no claim', () => {
@@ -111,8 +86,8 @@ describe('ClaimPods', () => {
   claims.set(claim({ name: 'vm2.data', owner: { ...vmiReference('u2', 'vm2') } }));
 
   function podsOfClaim(raw: Pod, ...given: Parameters<typeof claim>): string[] {
-    const informer = new PodSource();
-    informer.set(raw);
+    const informer = new TestInformer(CLAIM_PODS.indexes);
+    informer.set(transformClaimPod(raw));
     return new ClaimPods(informer, claims).podsOf(claim(...given)).map(({ metadata }) => metadata.name);
   }
 
@@ -144,37 +119,39 @@ describe('ClaimPods', () => {
   });
 
   it('reports the claims that a pod references or referenced, and those of its VM', () => {
-    const informer = new PodSource();
+    const informer = new TestInformer(CLAIM_PODS.indexes);
     const pods = new ClaimPods(informer, claims);
     const reported: string[] = [];
     pods.onChange((key) => reported.push(key));
-    informer.set(pod('web', reference('a')));
-    informer.set(pod('web', reference('b')));
-    informer.remove('vms/web');
+    informer.set(transformClaimPod(pod('web', reference('a'))));
+    informer.set(transformClaimPod(pod('web', reference('b'))));
+    informer.delete('vms/web');
     expect(reported.splice(0)).to.deep.equal(['vms/a', 'vms/a', 'vms/b', 'vms/b']);
-    informer.set(launcher([{ nad: 'blue', claim: 'vm1.data' }]));
+    informer.set(transformClaimPod(launcher([{ nad: 'blue', claim: 'vm1.data' }])));
     expect(reported).to.deep.equal(['vms/vm1.data', 'vms/vm1.extra']);
   });
 
   it('reports nothing for pods without claims and for changes that affect no claim', () => {
-    const informer = new PodSource();
+    const informer = new TestInformer(CLAIM_PODS.indexes);
     const reported: string[] = [];
     new ClaimPods(informer, new Cache(CLAIM_INDEXES)).onChange((key) => reported.push(key));
-    informer.set(pod('plain'));
-    informer.remove('vms/plain');
-    informer.set(pod('web', reference('a')));
-    informer.set({ ...pod('web', reference('a')), metadata: { ...pod('web', reference('a')).metadata, labels: {} } });
+    informer.set(transformClaimPod(pod('plain')));
+    informer.delete('vms/plain');
+    informer.set(transformClaimPod(pod('web', reference('a'))));
+    const relabelled = pod('web', reference('a'));
+    relabelled.metadata.labels = {};
+    informer.set(transformClaimPod(relabelled));
     expect(reported).to.deep.equal(['vms/a']);
-    informer.set({ ...pod('web', reference('a')), status: { phase: 'Succeeded' } });
+    informer.set(transformClaimPod({ ...pod('web', reference('a')), status: { phase: 'Succeeded' } }));
     expect(reported).to.deep.equal(['vms/a', 'vms/a']);
   });
 
   it('finds the pods of a claim that ipam-extensions created', () => {
-    const informer = new PodSource();
-    informer.set(launcher([{ nad: 'blue', claim: 'vm1.data' }]));
+    const informer = new TestInformer(CLAIM_PODS.indexes);
+    informer.set(transformClaimPod(launcher([{ nad: 'blue', claim: 'vm1.data' }])));
     const claimPods = new ClaimPods(informer, claims);
     expect(claimPods.podsOf(claimOfIpamExtensions())).to.have.length(1);
-    informer.set(launcher([{ nad: 'blue' }]));
+    informer.set(transformClaimPod(launcher([{ nad: 'blue' }])));
     expect(claimPods.podsOf(claimOfIpamExtensions({ owner: null }))).to.have.length(1);
     expect(claimPods.podsOf(claimOfIpamExtensions({ owner: null, label: 'vm2' }))).to.have.length(0);
   });
