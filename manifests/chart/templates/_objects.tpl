@@ -35,18 +35,24 @@ The shipped objects, as kustomize renders them: the parts of files/base and the 
   {{- if .path -}}
     {{- $file := dict "root" $.root "path" (printf "%s/%s" $.path .path) -}}
     {{- template "holdfast.parse" $file -}}
-    {{- range $file.result }}{{ template "holdfast.patch" dict "in" $ "patch" . }}{{ end -}}
+    {{- $target := .target -}}
+    {{- range $file.result }}{{ template "holdfast.patch" dict "in" $ "patch" . "target" $target }}{{ end -}}
   {{- else -}}
     {{- template "holdfast.delete" dict "in" $ "target" .target -}}
   {{- end -}}
 {{- end -}}
 {{- end -}}
 
-{{/* Applies one strategic merge patch. A patch of an object that another component has deleted does nothing. */}}
+{{/*
+Applies one strategic merge patch, to the object that it names or to those whose kind and name match the regular expressions of .target. A patch of an
+object that another component has deleted does nothing.
+*/}}
 {{- define "holdfast.patch" -}}
+{{- $target := default (dict "kind" .patch.kind "name" .patch.metadata.name) .target -}}
 {{- range .in.objects -}}
-  {{- if and (eq .kind $.patch.kind) (eq .metadata.name $.patch.metadata.name) -}}
-    {{- template "holdfast.merge" dict "into" . "from" $.patch -}}
+  {{- if regexMatch (printf "^(%s) (%s)$" $target.kind $target.name) (printf "%s %s" .kind .metadata.name) -}}
+    {{- $own := dict "kind" .kind "metadata" (dict "name" .metadata.name) -}}
+    {{- template "holdfast.merge" dict "into" . "from" (merge $own (deepCopy $.patch)) -}}
   {{- end -}}
 {{- end -}}
 {{- end -}}
