@@ -1,6 +1,7 @@
 import type { Client } from '../../kube/client.js';
 import type { Resource } from '../../kube/resource.js';
-import { CONFIG_MAPS, NETWORK_ATTACHMENT_DEFINITIONS, VIRTUAL_MACHINES } from '../../kube/resources.js';
+import { NETWORKS_ANNOTATION } from '../../api/names.js';
+import { CONFIG_MAPS, NETWORK_ATTACHMENT_DEFINITIONS, PODS, VIRTUAL_MACHINES } from '../../kube/resources.js';
 import { putNetwork } from '../../bed/story/networks.js';
 import { vmManifest } from '../../bed/story/vms/vm.js';
 import { runLoad } from '../load.js';
@@ -27,6 +28,7 @@ const NADS = 1_500;
 const POOLS = 64;
 const INTERFACES = 32;
 const HALTED_VMS = 100;
+const PRETENDED_LAUNCHERS = 300;
 /** The claim, its lease and its status. */
 const CREATION_WRITES = 3;
 /** The claim is deleted, its finalizer removed, and the lease released. */
@@ -122,7 +124,31 @@ export const ATTACKS: readonly Attack[] = [
       return attacker.client.create(NETWORK_ATTACHMENT_DEFINITIONS, { metadata, spec: { config } }, { dryRun: true });
     },
   },
+  {
+    name: `labels of ${PRETENDED_LAUNCHERS} pods that look like launchers, with the longest networks`,
+    perSecond: 40,
+    prepare: async (attacker) => {
+      const put = async (n: number) => {
+        await putUnscheduledPod(attacker, `launcher-${n}`, { 'kubevirt.io': 'virt-launcher' });
+        await putUnscheduledPod(attacker, `plain-${n}`, {});
+      };
+      await runLoad(put, { count: PRETENDED_LAUNCHERS, concurrency: 16 });
+    },
+    write: (attacker, n) => relabel(attacker, PODS, `launcher-${n % PRETENDED_LAUNCHERS}`, n),
+    writeWithoutHoldfast: (attacker, n) => relabel(attacker, PODS, `plain-${n % PRETENDED_LAUNCHERS}`, n),
+  },
 ];
+
+/** The webhook lets any user add networks without a reference to a claim to such a pod, also if it has the label of launchers. */
+async function putUnscheduledPod({ client, namespace }: Attacker, name: string, labels: object): Promise<void> {
+  const containers = [{ name: 'c', image: 'none' }];
+  const pod = { metadata: { namespace, name, labels } };
+  await client.create(PODS, { ...pod, spec: { schedulingGates: [{ name: 'never/ready' }], containers } } as never);
+  const keys = Array.from({ length: 8_000 }, (_, key) => `"${key.toString(36)}":0`).join();
+  const text = `[{"name":"any",${keys}}]`;
+  const body = { metadata: { annotations: { [NETWORKS_ANNOTATION]: text } } };
+  await client.patch(PODS, { namespace, name }, { type: 'merge', body });
+}
 
 /** The longest config of a NAD, nearly: 16 subnets, of which each excludes 250 addresses. */
 function longestIpam({ namespace }: Attacker, second: number) {
