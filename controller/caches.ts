@@ -65,15 +65,13 @@ export const BY_CLAIM = 'claim';
 
 /** Indexes of the controller's own caches. */
 export const LAUNCHER_INDEXES = {
-  [BY_WORKLOAD]: (pod: Pod) => namesIn(pod, [controllingVmi(pod)?.name ?? []].flat()),
-  [BY_CLAIM]: (pod: Pod) => namesIn(pod, abandonedReferencesOf(pod)),
+  [BY_WORKLOAD]: (pod: Pod) => {
+    const vmi = controllingVmi(pod);
+    return vmi === undefined ? [] : namesIn(pod, [vmi.name]);
+  },
+  [BY_CLAIM]: (pod: Pod) => (controllingVmi(pod) === undefined ? namesIn(pod, claimReferencesOf(pod)) : []),
 };
 
 function namesIn({ metadata: { namespace = '' } }: Pod, names: readonly string[]) {
-  return names.map((name) => ({ namespace, name }));
-}
-
-/** Returns the claims to which a launcher without a VMI refers. */
-export function abandonedReferencesOf(pod: Pod): readonly string[] {
-  return controllingVmi(pod) === undefined ? [...new Set(claimReferencesOf(pod))] : [];
+  return [...new Set(names)].map((name) => ({ namespace, name }));
 }
