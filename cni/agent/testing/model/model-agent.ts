@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { KubeObject } from '../../../../api/meta.js';
 import { StatusError, TransportError } from '../../../../kube/errors.js';
 import type { Fault } from '../../../../kube/testing/memory-transport.js';
@@ -80,6 +81,8 @@ export class ModelAgent extends LeaseAgent {
       };
       const pending: PendingApiRequest = { request, end };
       this.#pending.push(pending);
+      // many requests of a sweep wait at once
+      if (signal !== undefined) setMaxListeners(0, signal);
       signal?.addEventListener('abort', giveUp);
     });
   }
