@@ -18,7 +18,11 @@ type Event =
 
 const a = <W extends (Event | Meanwhile)['what']>(what: W) => fc.constant(what);
 const process = fc.constantFrom(0, 0, 0, 1);
-const accident = fc.record({ request: fc.nat({ max: 6 }), applied: fc.boolean(), endsProcess: fc.boolean() });
+const accident = fc.record({
+  request: fc.nat({ max: 6 }),
+  fate: fc.constantFrom('lost' as const, 'failed', 'late'),
+  endsProcess: fc.boolean(),
+});
 const meanwhile: fc.Arbitrary<Meanwhile> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ what: a('operation'), operation }) },
   { weight: 1, arbitrary: fc.record({ what: a('overtaking'), changes: fc.array(operation, { maxLength: 2 }) }) },

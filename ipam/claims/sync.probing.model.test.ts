@@ -28,10 +28,14 @@ const event: fc.Arbitrary<Event> = fc.oneof(
     weight: 6,
     arbitrary: fc.record({
       what: fc.constant('sync' as const),
-      failure: fc.option(fc.record({ request: fc.nat({ max: 6 }), applied: fc.boolean(), endsProcess: fc.boolean() }), {
-        freq: 3,
-        nil: undefined,
-      }),
+      failure: fc.option(
+        fc.record({
+          request: fc.nat({ max: 6 }),
+          fate: fc.constantFrom('lost' as const, 'failed', 'late'),
+          endsProcess: fc.boolean(),
+        }),
+        { freq: 3, nil: undefined },
+      ),
     }),
   },
   {

@@ -12,10 +12,13 @@ import { MAX_STALENESS_MS, IpamModelProcess } from './process.js';
 import { checkSettled, checkWaitList } from './settled.js';
 import { KINDS, IpamWorld } from './world.js';
 
-/** A failure of request number `request` of a sync. `endsProcess`: all later requests fail as well, and the process is restarted. */
+/**
+ * A failure of request number `request` of a sync, without an answer. `lost`: it is applied; `late`: it is applied when time passes.
+ * `endsProcess`: all later requests fail as well, and the process is restarted.
+ */
 export interface RequestFailure {
   request: number;
-  applied: boolean;
+  fate: 'lost' | 'failed' | 'late';
   endsProcess: boolean;
 }
 
@@ -33,6 +36,7 @@ export class IpamModelCluster {
   readonly api = new SimulatedApi(this.world, this.invariants);
   readonly processes: IpamModelProcess[];
   isGateOpen = true;
+  readonly #late: { request: ApiRequest; lookedAt: number | undefined }[] = [];
   readonly #networks: readonly ParsedNad[] = [
     nad('vms/blue', holdfastConfig()),
     // the same network without IPAM
@@ -45,6 +49,7 @@ export class IpamModelCluster {
   }
 
   operate(operation: Operation): void {
+    if (operation.do === 'pass') this.#arriveLate();
     applyOperation(this.world, this.invariants, operation);
   }
 
@@ -77,7 +82,9 @@ export class IpamModelCluster {
       const number = requests++;
       if (failure === undefined || number < failure.request || (number > failure.request && !failure.endsProcess))
         return;
-      const applied = failure.applied && number === failure.request;
+      const fate = number === failure.request ? failure.fate : 'failed';
+      if (fate === 'late') this.#late.push({ request, lookedAt });
+      const applied = fate === 'lost';
       return { error: new TransportError('broken', 'the connection broke'), applied };
     };
     this.api.before = before;
@@ -99,6 +106,7 @@ export class IpamModelCluster {
    * that the other one writes, but only until the cool-down has ended for both. So time passes only while they disagree.
    */
   async settle(): Promise<void> {
+    this.#arriveLate();
     for (let round = 0; round < MAX_ROUNDS; round++) {
       if (round > 0 && round % ROUNDS_WITHOUT_TIME === 0) this.world.now += 2 * MAX_STALENESS_MS;
       const before = this.world.version;
@@ -162,6 +170,19 @@ export class IpamModelCluster {
       }),
     );
     return `\n${lines.join('\n')}\nlast requests: ${this.api.seen.slice(-12).join(', ')}`;
+  }
+
+  /** Applies the writes without an answer that have not arrived yet. Nobody learns whether they are refused. */
+  #arriveLate(): void {
+    for (const { request, lookedAt } of this.#late.splice(0)) {
+      this.invariants.readAtVersion = lookedAt;
+      try {
+        this.api.serve(request);
+      } catch (error) {
+        if ((error as Error).name === 'Violation') throw error;
+      }
+    }
+    this.invariants.readAtVersion = undefined;
   }
 
   /** From now on no request fails and no other process interferes. */
