@@ -20,6 +20,7 @@ type OccupancyHandler = (address: Address, isOccupied: boolean) => void;
 export class AddressSpace {
   readonly #halves: Readonly<Record<Family, FamilyAddressSpace>>;
   readonly #handlers = new Set<OccupancyHandler>();
+  #hadPool = false;
 
   /** @param remembered how many vacated addresses of a family are reused only after all others */
   constructor(remembered = MAX_VACATED) {
@@ -40,6 +41,7 @@ export class AddressSpace {
 
   /** Adds or changes a pool. Occupied addresses stay occupied, inside the pool or not. */
   setPool(pool: Pool): void {
+    this.#hadPool = true;
     this.#halves[4].setPool(pool.name, addressesOf(pool, 4, 'open'));
     this.#halves[6].setPool(pool.name, addressesOf(pool, 6, 'open'));
   }
@@ -49,9 +51,9 @@ export class AddressSpace {
     this.#halves[6].removePool(name);
   }
 
-  /** Whether nothing is lost if the space is made again when it is needed: it has no pool, no occupied address and no handler. */
+  /** Whether its pools have been removed, and no address is occupied. It still knows which addresses to reuse last, but for no pool. */
   get isUnused(): boolean {
-    return this.#handlers.size === 0 && this.#halves[4].isUnused && this.#halves[6].isUnused;
+    return this.#hadPool && this.#handlers.size === 0 && this.#halves[4].isUnused && this.#halves[6].isUnused;
   }
 
   /** Makes {@link next} return a lent address only if no other address of the pool is free. */

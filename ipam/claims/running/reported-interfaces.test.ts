@@ -31,12 +31,12 @@ describe('the addresses that Multus reports for a pod', () => {
   });
 
   it('are cut after 256 of all interfaces, with a last entry that is no address', () => {
-    const ips = Array.from({ length: 20_000 }, (_, index) => `10.0.${index >> 8}.${index & 255}`);
+    const ips = Array.from({ length: 3_000 }, (_, index) => `10.0.${index >> 8}.${index & 255}`);
     const read = (...counts: number[]) =>
       reportedAddressesOf(reported(counts.map((count) => ({ name: 'b', ips: ips.slice(0, count) }))));
     expect(read(256)).to.deep.equal(ips.slice(0, 256));
     expect(read(128, 128)).to.have.length(256);
-    for (const cut of [read(20_000), read(100, 20_000), read(256, 1, 20_000)]) {
+    for (const cut of [read(3_000), read(100, 3_000), read(256, 1, 3_000)]) {
       expect(cut).to.have.length(257);
       expect(() => parseAddressOrPrefix(cut[256]!)).to.throw(AddressError);
     }
