@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { KUBEVIRTS } from '../../kube/resources.js';
+import { IPAM_CLAIMS, KUBEVIRTS } from '../../kube/resources.js';
 import { withProxy } from '../../bed/faults/api-proxy.js';
 import { KUBEVIRT_NAMESPACE } from '../../bed/control-plane/kubevirt.js';
 import { untilValue } from '../../bed/processes/wait.js';
@@ -40,7 +40,13 @@ describeOnBed('The feature gate of the KubeVirt object', (story, bed) => {
     );
   }
 
-  it('is followed while the controller runs: closed, VMs get no claims, claims are released, and without claims NADs and quotas are not watched', async () => {
+  it('is followed while the controller runs: closed, VMs get no claims, claims are released, and without claims NADs and quotas are not watched', async function () {
+    this.timeout(300_000);
+    // KubeVirt, which the API server left in an earlier story, may still delete VMIs
+    const claims = async () => (await story().client.list(IPAM_CLAIMS, {})).items.length;
+    await untilValue('the claims of earlier stories to be gone', claims, (count) => count === 0, {
+      timeoutMs: 180_000,
+    });
     const opened = [...CONTROLLER, 'network-attachment-definitions', 'resourcequotas'];
     await withProxy({ bed: bed(), process: bed().controller, args: ARGS }, async ({ proxy }) => {
       await untilWatched(proxy, CONTROLLER);
