@@ -3,7 +3,8 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { Clock } from '../../kube/clock.js';
 import type { Informer } from '../../kube/informers/informer.js';
 import { type MutationChange, MutationCache } from '../../kube/informers/mutation-cache.js';
-import { AddressSpace, type LentAddresses } from '../../addressing/allocator/address-space.js';
+import type { AddressSpace, LentAddresses } from '../../addressing/allocator/address-space.js';
+import { AddressSpaces } from '../../addressing/allocator/address-spaces.js';
 import type { Address } from '../../addressing/address/address.js';
 import type { SpaceView } from '../../addressing/allocator/allocator.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
@@ -34,7 +35,7 @@ export class LeaseBook {
     set: (version, known) => this.#store(version, known),
     delete: (known) => this.#remove(known),
   });
-  readonly #spaces = new Map<string, AddressSpace>();
+  readonly #spaces = new AddressSpaces();
   readonly #pools = new Map<string, Pool>();
   /** The names of leases that a pending write creates or changes. */
   readonly #pending = new Set<string>();
@@ -177,20 +178,19 @@ export class LeaseBook {
   }
 
   space(name: string): AddressSpace {
-    const space = this.#spaces.get(name) ?? new AddressSpace();
-    this.#spaces.set(name, space);
-    return space;
+    return this.#spaces.of(name);
   }
 
-  /** Forgets a space that nothing needs: tenants may name ever new ones. */
+  /** Call it after a handler of changes of the space has ended. */
   dropUnusedSpace(name: string): void {
-    if (this.#spaces.get(name)?.isUnused === true) this.#spaces.delete(name);
+    this.#spaces.dropUnused(name);
   }
 
   setPool(pool: Pool): void {
     const before = this.#pools.get(pool.name);
     if (before === pool) return;
-    if (before !== undefined && before.addressSpace !== pool.addressSpace) this.#removeFromSpace(before);
+    if (before !== undefined && before.addressSpace !== pool.addressSpace)
+      this.#spaces.removePool(before.addressSpace, before.name);
     this.#pools.set(pool.name, pool);
     const space = this.space(pool.addressSpace);
     space.setPool(pool);
@@ -206,7 +206,7 @@ export class LeaseBook {
   removePool(name: string): void {
     const pool = this.#pools.get(name);
     if (pool === undefined) return;
-    this.#removeFromSpace(pool);
+    this.#spaces.removePool(pool.addressSpace, name);
     this.#pools.delete(name);
     for (const family of pool.families) this.#newest.delete(poolFamilyKey(name, family));
     this.#cooling.forget(pool);
@@ -259,13 +259,7 @@ export class LeaseBook {
 
   #vacate(name: string, addressSpace: string, address: Address): void {
     if (this.#leases.get(name) !== undefined || this.#pending.has(name) || this.#restoreHolds.has(name)) return;
-    this.space(addressSpace).vacate(address);
-    this.dropUnusedSpace(addressSpace);
-  }
-
-  #removeFromSpace({ name, addressSpace }: Pool): void {
-    this.space(addressSpace).removePool(name);
-    this.dropUnusedSpace(addressSpace);
+    this.#spaces.vacate(addressSpace, address);
   }
 
   #unlist(record: LeaseRecord): void {

@@ -1,4 +1,4 @@
-import { AddressSpace } from '../../../addressing/allocator/address-space.js';
+import { AddressSpaces } from '../../../addressing/allocator/address-spaces.js';
 import type { Address, Family } from '../../../addressing/address/address.js';
 import { leaseName } from '../../../addressing/lease/lease-name.js';
 import { type Pool, subnetOf } from '../../../addressing/pool/pool.js';
@@ -33,8 +33,7 @@ const MAX_RESTRICTED_POOLS = 256;
 export class BlockCandidates {
   readonly #lent: LentBlocks;
   readonly #source: { readonly clock: Pick<Clock, 'now'>; readonly random: Random };
-  /** By name. */
-  readonly #spaces = new Map<string, AddressSpace>();
+  readonly #spaces = new AddressSpaces(MAX_RECENTLY_VACATED);
   /** By name of the pool. */
   readonly #restricted = new Map<string, RestrictedPool>();
   /** Names of leases of this node, in any state. */
@@ -53,7 +52,7 @@ export class BlockCandidates {
   pick(pool: Pool, family: Family): Address | undefined {
     this.#forgetTaken(this.#source.clock.now());
     this.#restrict(pool);
-    const address = this.#spaceOf(pool.addressSpace).random(pool.name, family, this.#source.random);
+    const address = this.#spaces.of(pool.addressSpace).random(pool.name, family, this.#source.random);
     if (address !== undefined) this.try(pool, address);
     return address;
   }
@@ -67,7 +66,7 @@ export class BlockCandidates {
     if (this.#tried.has(name) || this.#taken.has(name)) return false;
     this.#tried.add(name);
     this.#lent.addUse(attemptKey(name), { pool: pool.name, address });
-    this.#spaceOf(pool.addressSpace).occupy(address);
+    this.#spaces.of(pool.addressSpace).occupy(address);
     return true;
   }
 
@@ -87,7 +86,7 @@ export class BlockCandidates {
     const name = leaseName(addressSpace, address);
     this.#leased.add(name);
     this.#taken.delete(name);
-    this.#spaceOf(addressSpace).occupy(address);
+    this.#spaces.of(addressSpace).occupy(address);
   }
 
   /** Records that this node has no lease of the address any more. */
@@ -98,7 +97,7 @@ export class BlockCandidates {
 
   /** Whether the address is leased on this node, is being tried, or was found taken recently. */
   isKnown({ addressSpace }: Pool, address: Address): boolean {
-    return this.#spaces.get(addressSpace)?.isOccupied(address) === true;
+    return this.#spaces.isOccupied(addressSpace, address);
   }
 
   /** Whether the address lies in a block from which addresses may be picked. */
@@ -122,7 +121,7 @@ export class BlockCandidates {
     const elsewhere = isWhole
       ? pool
       : restrictPool(pool, (open, family) => open.subtract(this.#lent.withheld(name, family)));
-    this.#spaceOf(pool.addressSpace).setPool(usable);
+    this.#spaces.of(pool.addressSpace).setPool(usable);
     const restricted = { pool, revision, usable, elsewhere };
     this.#restricted.delete(name);
     this.#restricted.set(name, restricted);
@@ -135,14 +134,7 @@ export class BlockCandidates {
     if (oldest === undefined) return;
     const { name, addressSpace } = oldest.pool;
     this.#restricted.delete(name);
-    this.#spaces.get(addressSpace)?.removePool(name);
-    this.#dropUnused(addressSpace);
-  }
-
-  #spaceOf(name: string): AddressSpace {
-    const space = this.#spaces.get(name) ?? new AddressSpace(MAX_RECENTLY_VACATED);
-    this.#spaces.set(name, space);
-    return space;
+    this.#spaces.removePool(addressSpace, name);
   }
 
   #forgetTaken(now: number): void {
@@ -156,12 +148,7 @@ export class BlockCandidates {
   #vacate(addressSpace: string, address: Address): void {
     const name = leaseName(addressSpace, address);
     if (this.#leased.has(name) || this.#tried.has(name) || this.#taken.has(name)) return;
-    this.#spaceOf(addressSpace).vacate(address);
-    this.#dropUnused(addressSpace);
-  }
-
-  #dropUnused(addressSpace: string): void {
-    if (this.#spaces.get(addressSpace)?.isUnused === true) this.#spaces.delete(addressSpace);
+    this.#spaces.vacate(addressSpace, address);
   }
 }
 
