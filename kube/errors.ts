@@ -117,6 +117,11 @@ export function retryDelayOf(error: unknown): number | undefined {
   return error.retryAfterMs ?? (isPolicyUnready(error) ? POLICY_RETRY_MS : undefined);
 }
 
+/** Whether the caller aborted the request. A write may still arrive. */
+export function isAborted(error: unknown): boolean {
+  return error instanceof TransportError && error.fault === 'aborted';
+}
+
 /** Whether a write that failed may have been carried out: there was no answer, or the server failed. Only a read of the object can tell. */
 export function mayHaveActed(error: unknown): boolean {
   if (error instanceof TransportError) return error.fault !== 'unsent' && error.fault !== 'aborted';

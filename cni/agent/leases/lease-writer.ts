@@ -17,7 +17,7 @@ import { leaseName } from '../../../addressing/lease/lease-name.js';
 import { findUnlessGone } from '../../../kube/absence.js';
 import type { CallOptions, Client, ListOptions } from '../../../kube/client.js';
 import type { Clock } from '../../../kube/clock.js';
-import { isAlreadyExists, isConflict, isNotFound, mayHaveActed, TransportError } from '../../../kube/errors.js';
+import { isAborted, isAlreadyExists, isConflict, isNotFound, mayHaveActed } from '../../../kube/errors.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
 import { type LeaseClient, writeLease } from '../../../cluster/lease-writes.js';
 import type { LentBlocks } from '../blocks/lent-blocks.js';
@@ -206,11 +206,7 @@ function leaseNameOf({ addressSpace, address }: PodLeaseRequest): string {
   return leaseName(addressSpace, address);
 }
 
-function isAborted(error: unknown): boolean {
-  return error instanceof TransportError && error.fault === 'aborted';
-}
-
-/** Whether the write may have been applied, or may still be: also an aborted request may arrive. */
+/** Whether the write may have been applied, or may still be. */
 function mayStillAct(error: unknown): boolean {
   return isAborted(error) || mayHaveActed(error);
 }

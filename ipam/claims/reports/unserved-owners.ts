@@ -6,7 +6,7 @@ import { areServed } from '../../../kube/absence.js';
 import type { Cache } from '../../../kube/informers/cache.js';
 import type { Client } from '../../../kube/client.js';
 import type { Clock } from '../../../kube/clock.js';
-import { TransportError, isConflict, isNotFound, messageOf } from '../../../kube/errors.js';
+import { isAborted, isConflict, isNotFound, messageOf } from '../../../kube/errors.js';
 import { forEachInSlices, forEachParallel } from '../../../kube/run-in-slices.js';
 import type { Logger } from '../../../kube/log.js';
 import { IPAM_CLAIMS, VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES } from '../../../kube/resources.js';
@@ -52,7 +52,7 @@ export class UnservedOwners {
     try {
       await this.#round(signal);
     } catch (error) {
-      if (error instanceof TransportError && error.fault === 'aborted') return;
+      if (isAborted(error)) return;
       this.#deps.log.warn({}, `cannot check whether the API server serves VMs: ${messageOf(error)}`);
     }
   }
