@@ -49,6 +49,17 @@ export interface ServedConditionsDeps {
 /** A running guest that no responder answers, or not for all of its addresses. */
 type NotServed = Pick<RefusedGuest, 'claim' | 'message'> & { readonly reason: ReasonOf<'GuestServed'> };
 
+/** By the UID of the claim, which may change meanwhile: the errors of those whose leases cannot be read. */
+type UnreadClaims = ReadonlyMap<string | undefined, unknown>;
+
+/** By the UID of the claim. */
+interface RefusedClaims {
+  readonly refused: ReadonlyMap<string | undefined, NotServed>;
+  readonly unread: UnreadClaims;
+}
+
+const NONE_REFUSED: RefusedClaims = { refused: new Map(), unread: new Map() };
+
 /** Tells by the condition GuestServed which running guests the responders of a network refuse. Responders themselves write nothing. */
 export class ServedConditions implements Reconciler {
   readonly name = 'served';
@@ -92,9 +103,9 @@ export class ServedConditions implements Reconciler {
 
   createSync(): Sync {
     return async (network: string, signal: AbortSignal) => {
-      const unread = new Map<string | undefined, unknown>();
-      const refused = await this.#findRefused(network, unread, signal);
-      if (refused === undefined) return undefined;
+      const found = await this.#findRefused(network, signal);
+      if (found === undefined) return undefined;
+      const { refused, unread } = found;
       const claims = this.#deps.views.watched.claims.cache.byIndex(BY_NETWORK, network);
       const failures = [...unread.values()];
       // a claim that cannot be read, or that a tenant changes all the time, must not delay the conditions of the others
@@ -111,30 +122,22 @@ export class ServedConditions implements Reconciler {
     };
   }
 
-  /**
-   * By the UID of the claim: claims may change meanwhile. Undefined if the term of leadership ends.
-   * @param unread gets the errors of claims whose leases cannot be read
-   */
-  async #findRefused(
-    network: string,
-    unread: Map<string | undefined, unknown>,
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<string | undefined, NotServed> | undefined> {
+  /** Undefined if the term of leadership ends. */
+  async #findRefused(network: string, signal: AbortSignal): Promise<RefusedClaims | undefined> {
     const { views, clock } = this.#deps;
     const pools = views.directory.poolsOf(network);
-    if (!pools.some(({ state }) => state.kind === 'served' && state.pool.guest !== undefined)) return new Map();
+    if (!pools.some(({ state }) => state.kind === 'served' && state.pool.guest !== undefined)) return NONE_REFUSED;
     const found = await runInSlices(findGuests(network, this.#caches), clock, signal);
     if (found === undefined) return undefined;
     const withoutSet = found.served.filter(({ pool }) => !this.#hasSet(pool));
     const withSet = found.served.filter(({ pool }) => this.#hasSet(pool));
-    const fail = ({ claim }: ServedGuest, error: unknown) => unread.set(claim.metadata.uid, error);
-    const unleased = await findUnleasedGuests(withSet, { client: this.#deps.client, signal, fail });
+    const { unleased, unread } = await findUnleasedGuests(withSet, this.#deps.client, signal);
     const notServed = [
       ...[...found.withoutDhcp, ...withoutSet].flatMap(withoutResponders),
       ...found.refused,
       ...unleased,
     ];
-    return new Map(notServed.map((each) => [each.claim.metadata.uid, each]));
+    return { refused: new Map(notServed.map((each) => [each.claim.metadata.uid, each])), unread };
   }
 
   #hasSet(pool: Pool): boolean {
@@ -191,12 +194,6 @@ interface UnleasedGuest {
   readonly message: string;
 }
 
-interface LeaseReading {
-  readonly client: Pick<Client, 'find'>;
-  readonly signal: AbortSignal;
-  readonly fail: (guest: ServedGuest, error: unknown) => void;
-}
-
 /** Guests whose leases are read in one pass, as many of each namespace. More claims lose their leases only if somebody deletes all of them. */
 const MAX_GUESTS = 256;
 const CONCURRENT_READS = 8;
@@ -207,20 +204,23 @@ const CONCURRENT_READS = 8;
  */
 async function findUnleasedGuests(
   guests: readonly ServedGuest[],
-  { client, signal, fail }: LeaseReading,
-): Promise<UnleasedGuest[]> {
+  client: Pick<Client, 'find'>,
+  signal: AbortSignal,
+): Promise<{ readonly unleased: readonly UnleasedGuest[]; readonly unread: UnreadClaims }> {
   const refused = guests.filter(({ claim }) => conditionOf(claim, IPS_ALLOCATED)?.status === 'False');
-  const found: UnleasedGuest[] = [];
+  const unleased: UnleasedGuest[] = [];
+  const unread = new Map<string | undefined, unknown>();
   const read = fairOrder(refused, ({ claim }) => claim.metadata.namespace ?? '').slice(0, MAX_GUESTS);
   await forEachParallel(read, CONCURRENT_READS, async (guest) => {
     try {
       const lacked = await lackedAddresses(guest, client, signal);
-      if (lacked.length > 0) found.push({ claim: guest.claim, reason: 'AddressNotLeased', message: messageOf(lacked) });
+      if (lacked.length > 0)
+        unleased.push({ claim: guest.claim, reason: 'AddressNotLeased', message: messageOf(lacked) });
     } catch (error) {
-      fail(guest, error);
+      unread.set(guest.claim.metadata.uid, error);
     }
   });
-  return found;
+  return { unleased, unread };
 }
 
 async function lackedAddresses(
