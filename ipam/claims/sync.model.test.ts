@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { type RequestFailure, IpamModelCluster } from './testing/model/cluster.js';
+import { type RequestFailure, IpamModelCluster, requestFailure } from './testing/model/cluster.js';
 import { type Operation, withClaim, operation } from './testing/model/operations.js';
 import { KINDS, type Kind } from './testing/model/world.js';
 
@@ -18,11 +18,6 @@ type Event =
 
 const a = <W extends (Event | Meanwhile)['what']>(what: W) => fc.constant(what);
 const process = fc.constantFrom(0, 0, 0, 1);
-const accident = fc.record({
-  request: fc.nat({ max: 6 }),
-  fate: fc.constantFrom('lost' as const, 'failed', 'late'),
-  endsProcess: fc.boolean(),
-});
 const meanwhile: fc.Arbitrary<Meanwhile> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ what: a('operation'), operation }) },
   { weight: 1, arbitrary: fc.record({ what: a('overtaking'), changes: fc.array(operation, { maxLength: 2 }) }) },
@@ -43,7 +38,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
     arbitrary: fc.record({
       what: a('sync'),
       process,
-      accident: fc.option(accident, { nil: undefined, freq: 2 }),
+      accident: fc.option(requestFailure, { nil: undefined, freq: 2 }),
       meanwhile: fc.array(meanwhile, { maxLength: 3 }),
     }),
   },

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { PROBE_LIMITS } from '../../api/limits.js';
 import { parseAddress } from '../../addressing/address/address.js';
-import { type RequestFailure, IpamModelCluster } from './testing/model/cluster.js';
+import { type RequestFailure, IpamModelCluster, requestFailure } from './testing/model/cluster.js';
 import { Violation } from './testing/model/invariants.js';
 import { type Operation, applyOperation, operation } from './testing/model/operations.js';
 import { setPool } from './testing/model/pools.js';
@@ -28,14 +28,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
     weight: 6,
     arbitrary: fc.record({
       what: fc.constant('sync' as const),
-      failure: fc.option(
-        fc.record({
-          request: fc.nat({ max: 6 }),
-          fate: fc.constantFrom('lost' as const, 'failed', 'late'),
-          endsProcess: fc.boolean(),
-        }),
-        { freq: 3, nil: undefined },
-      ),
+      failure: fc.option(requestFailure, { freq: 3, nil: undefined }),
     }),
   },
   {

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { PROBE_LIMITS } from '../../../../api/limits.js';
 import { TransportError } from '../../../../kube/errors.js';
 import type { Fault } from '../../../../kube/testing/memory-transport.js';
@@ -21,6 +22,12 @@ export interface RequestFailure {
   fate: 'lost' | 'failed' | 'late';
   endsProcess: boolean;
 }
+
+export const requestFailure: fc.Arbitrary<RequestFailure> = fc.record({
+  request: fc.nat({ max: 6 }),
+  fate: fc.constantFrom<RequestFailure['fate']>('lost', 'failed', 'late'),
+  endsProcess: fc.boolean(),
+});
 
 /** An event while a claim is synced. */
 export type Interruption = (key: string) => void | Promise<void>;
