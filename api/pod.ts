@@ -8,6 +8,7 @@ import {
 } from './names.js';
 import { isKubeVirtGroup } from './kubevirt.js';
 import { type KubeObject, controllerOf } from './meta.js';
+import { MAX_ANNOTATION_LENGTH } from './networks/network-selection.js';
 
 /** The label with the process of a pod, such as `agent`, on all objects that the manifests create. */
 export const COMPONENT_LABEL = 'app.kubernetes.io/component';
@@ -79,13 +80,10 @@ export interface NetworkStatus {
   interface?: string;
 }
 
-/** A kilobyte for each of 64 networks. Users may write the annotation, and it is parsed at each event of a launcher. */
-const MAX_STATUS_LENGTH = 64 * 1024;
-
 /** Returns the attachments in a pod's status annotation; none if it cannot be read. */
 export function networkStatuses(pod: Pod): NetworkStatus[] {
   const value = pod.metadata.annotations?.[NETWORK_STATUS_ANNOTATION];
-  if (value === undefined || value.length > MAX_STATUS_LENGTH) return [];
+  if (value === undefined || value.length > MAX_ANNOTATION_LENGTH) return [];
   let list: unknown;
   try {
     list = JSON.parse(value);

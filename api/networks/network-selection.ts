@@ -20,8 +20,8 @@ export interface NetworkSelection {
 /** More interfaces than any VM has, and few enough to check all of them in one admission review. */
 export const MAX_NETWORK_ELEMENTS = 64;
 
-/** The API server allows four times as much. What tenants write is parsed at each event of a pod, so it must be short. */
-const MAX_ANNOTATION_LENGTH = MAX_NETWORK_ELEMENTS * 1024;
+/** Of an annotation of Multus. The API server allows four times as much, but it is parsed at each event of a pod, and tenants may write it. */
+export const MAX_ANNOTATION_LENGTH = MAX_NETWORK_ELEMENTS * 1024;
 
 /** The longest name of an object in Kubernetes. */
 const MAX_NAME_LENGTH = 253;
