@@ -69,9 +69,10 @@ export const LAUNCHER_INDEXES = {
     const vmi = controllingVmi(pod);
     return vmi === undefined ? [] : namesIn(pod, [vmi.name]);
   },
-  [BY_CLAIM]: (pod: Pod) => (controllingVmi(pod) === undefined ? namesIn(pod, claimReferencesOf(pod)) : []),
+  [BY_CLAIM]: (pod: Pod) =>
+    controllingVmi(pod) === undefined ? namesIn(pod, [...new Set(claimReferencesOf(pod))]) : [],
 };
 
 function namesIn({ metadata: { namespace = '' } }: Pod, names: readonly string[]) {
-  return [...new Set(names)].map((name) => ({ namespace, name }));
+  return names.map((name) => ({ namespace, name }));
 }

@@ -42,8 +42,8 @@ describeOnBed('The feature gate of the KubeVirt object', (story, bed) => {
 
   it('is followed while the controller runs: closed, VMs get no claims, claims are released, and without claims NADs and quotas are not watched', async function () {
     this.timeout(300_000);
-    // KubeVirt, which the API server left in an earlier story, may still delete VMIs
-    const claims = async () => (await story().client.list(IPAM_CLAIMS, {})).items.length;
+    // after a story in which the API server is away, KubeVirt takes long to delete VMIs
+    const claims = async () => (await story().client.list(IPAM_CLAIMS)).items.length;
     await untilValue('the claims of earlier stories to be gone', claims, (count) => count === 0, {
       timeoutMs: 180_000,
     });
