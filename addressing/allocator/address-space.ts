@@ -46,7 +46,9 @@ export class AddressSpace {
     this.#halves[6].setPool(pool.name, addressesOf(pool, 6, 'open'));
   }
 
+  /** @param name may be of a pool that was never set: a follower only sees leases */
   removePool(name: string): void {
+    this.#hadPool = true;
     this.#halves[4].removePool(name);
     this.#halves[6].removePool(name);
   }

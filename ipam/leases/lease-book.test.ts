@@ -246,7 +246,7 @@ describe('LeaseBook', () => {
     book.setPool(pool({ addressSpace: 'elsewhere' }));
     expect(book.space('blue').free('blue', 4)).to.equal(0n);
     expect(book.space('elsewhere').free('blue', 4)).to.equal(6n);
-    book.removePool('blue');
+    book.removePool('blue', 'blue');
     expect(book.space('elsewhere').free('blue', 4)).to.equal(0n);
     expect([...book.ofPool('blue')].length).to.equal(1);
   });

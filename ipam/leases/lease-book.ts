@@ -5,7 +5,7 @@ import type { Informer } from '../../kube/informers/informer.js';
 import { type MutationChange, MutationCache } from '../../kube/informers/mutation-cache.js';
 import type { AddressSpace, LentAddresses } from '../../addressing/allocator/address-space.js';
 import { AddressSpaces } from '../../addressing/allocator/address-spaces.js';
-import type { Address } from '../../addressing/address/address.js';
+import { type Address, FAMILIES } from '../../addressing/address/address.js';
 import type { SpaceView } from '../../addressing/allocator/allocator.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
 import type { QuarantinedByMac } from '../../addressing/lease/lease-quarantine.js';
@@ -202,14 +202,14 @@ export class LeaseBook {
     this.#cooling.forget(pool);
   }
 
-  /** Removes a pool. Its leases stay. */
-  removePool(name: string): void {
-    const pool = this.#pools.get(name);
-    if (pool === undefined) return;
-    this.#spaces.removePool(pool.addressSpace, name);
+  /** Removes a pool, which only a leader may have used. Its leases stay. */
+  removePool(name: string, addressSpace: string): void {
+    const used = this.#pools.get(name);
     this.#pools.delete(name);
-    for (const family of pool.families) this.#newest.delete(poolFamilyKey(name, family));
-    this.#cooling.forget(pool);
+    if (used !== undefined) this.#cooling.forget(used);
+    for (const space of new Set([addressSpace, used?.addressSpace ?? addressSpace]))
+      this.#spaces.removePool(space, name);
+    for (const family of FAMILIES) this.#newest.delete(poolFamilyKey(name, family));
   }
 
   /** Returns the view of a pool for {@link findCandidates}. Adds or updates the pool. */

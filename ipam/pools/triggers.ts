@@ -35,7 +35,7 @@ export function followPools(sources: PoolSources, add: (keys: readonly string[])
   directory.onChange((changes) => add(keysOfNetworks(changes, directory)));
   pools.onChange((change) => {
     if (change.type === 'removed') {
-      book.removePool(change.object.metadata.name);
+      book.removePool(change.object.metadata.name, addressSpaceOf(change.object));
       usage.forget(change.object.metadata.name);
     }
     add([...keysOfPool(change.object), ...keysOfAdminPool(change, directory)]);

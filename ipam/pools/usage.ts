@@ -17,7 +17,7 @@ export interface CountedLeases {
   quarantined(pool: string): QuarantinedByMac;
   space(name: string): Pick<AddressSpace, 'free'>;
   setPool(pool: Pool): void;
-  removePool(name: string): void;
+  removePool(name: string, addressSpace: string): void;
   onChange(handler: (change: LeaseChange) => void): void;
 }
 
