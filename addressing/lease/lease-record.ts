@@ -7,7 +7,6 @@ import type {
   LeaseState,
 } from '../../api/address-lease.js';
 import { type IPAMClaim, claimOwnerOf, labelValue } from '../../api/ipam-claim.js';
-import { omitUndefined } from '../../api/json.js';
 import { parseLeaseMac } from '../../api/mac-address.js';
 import type { KubeObject, ObjectMeta } from '../../api/meta.js';
 import {
@@ -81,24 +80,39 @@ export function readLease({ metadata, spec }: AddressLease): LeaseRecord {
       `AddressLease ${name}: the lease for spec.address ${spec.address} in spec.addressSpace ${spec.addressSpace} must have the name ${expected}`,
     );
   }
-  return {
-    metadata: { name, uid, resourceVersion, ...omitUndefined({ creationTimestamp, deletionTimestamp }) },
+  const record: LeaseRecord = {
+    metadata:
+      creationTimestamp === undefined
+        ? { name, uid, resourceVersion }
+        : { name, uid, resourceVersion, creationTimestamp },
     addressSpace: spec.addressSpace,
     address,
     pool: spec.pool,
-    ...omitUndefined({
-      owner: spec.owner,
-      node: spec.node,
-      containerID: spec.containerID,
-      interface: spec.interface,
-      mac: spec.mac?.toLowerCase(),
-      reserved: spec.reserved === true ? (true as const) : undefined,
-      releasedAt: spec.releasedAt === undefined ? undefined : parseTime(name, 'releasedAt', spec.releasedAt),
-      quarantine: spec.quarantine === undefined ? undefined : readQuarantine(name, spec.quarantine),
-      networkData: spec.networkData,
-      probe: readProbe(metadata),
-    }),
   };
+  if (deletionTimestamp !== undefined) record.metadata.deletionTimestamp = deletionTimestamp;
+  addOwner(record, spec);
+  addState(record, spec);
+  const probe = readProbe(metadata);
+  if (probe !== undefined) record.probe = probe;
+  return record;
+}
+
+/** Assigns: an object that is built from spreads takes twice the CPU time, and there are hundreds of thousands. */
+function addOwner(record: LeaseRecord, spec: AddressLeaseSpec): void {
+  if (spec.owner !== undefined) record.owner = spec.owner;
+  if (spec.node !== undefined) record.node = spec.node;
+  if (spec.containerID !== undefined) record.containerID = spec.containerID;
+  if (spec.interface !== undefined) record.interface = spec.interface;
+  const mac = spec.mac?.toLowerCase();
+  if (mac !== undefined) record.mac = mac;
+}
+
+function addState(record: LeaseRecord, { reserved, releasedAt, quarantine, networkData }: AddressLeaseSpec): void {
+  const { name } = record.metadata;
+  if (reserved === true) record.reserved = true;
+  if (releasedAt !== undefined) record.releasedAt = parseTime(name, 'releasedAt', releasedAt);
+  if (quarantine !== undefined) record.quarantine = readQuarantine(name, quarantine);
+  if (networkData !== undefined) record.networkData = networkData;
 }
 
 export function stateOf({ owner, releasedAt, quarantine }: LeaseStateFields): LeaseState {
