@@ -33,6 +33,12 @@ export class ApiServer {
     this.url = `https://127.0.0.1:${options.port}`;
   }
 
+  /** @throws {Error} if it was never started */
+  get pid(): number {
+    if (this.#child === undefined) throw new Error(`${this.#options.name} does not run`);
+    return this.#child.pid;
+  }
+
   /** Another one for the same etcd, which does not run yet. */
   replica(name: string, port: number): ApiServer {
     return new ApiServer({ ...this.#options, name, port });

@@ -21,7 +21,7 @@ const CONCURRENCY = 64;
 const UTILISATIONS = [0, 50, 95];
 const SLASH_16 = 65_534;
 /** The default flags, because the test bed lets ipam search for leaks every second. */
-const AS_SHIPPED = ['--max-staleness=30s', '--collect-after=60s', '--unhonoured-after=60s'];
+export const AS_SHIPPED = ['--max-staleness=30s', '--collect-after=60s', '--unhonoured-after=60s'];
 
 /** Allocates addresses to 2,000 claims at once, and restarts ipam, with more and more leases in the cluster. */
 export async function benchAddresses(bed: BedWithHoldfast, story: Story): Promise<Figure[]> {

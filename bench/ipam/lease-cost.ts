@@ -27,8 +27,6 @@ const SHIPPED = 'shipped';
 export async function benchLeaseCost(withParts: boolean): Promise<Figure[]> {
   const plane = await startControlPlane({ progress: (line) => process.stderr.write(`  ${line}\n`) });
   try {
-    const server = plane.processes.list().find(({ name }) => name === 'kube-apiserver');
-    if (server === undefined) throw new Error('kube-apiserver does not run');
     const shipped = await readInstallation();
     const variants = leaseVariants(shipped, { withParts });
     await applyManifests(
@@ -45,7 +43,7 @@ export async function benchLeaseCost(withParts: boolean): Promise<Figure[]> {
     try {
       const writers = variants.map((variant) => new LeaseWriter(agent, variant));
       for (const writer of writers) await until(`${writer.variant.title} to be served`, () => writer.isReady());
-      return await measure(writers, async () => (await usageOf(server.pid)).cpuSeconds);
+      return await measure(writers, async () => (await usageOf(plane.apiServer.pid)).cpuSeconds);
     } finally {
       await agent.transport.close();
     }
