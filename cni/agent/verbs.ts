@@ -1,9 +1,10 @@
 import type { AddressPool } from '../../api/address-pool.js';
-import { objectKey } from '../../api/meta.js';
+import { joinKey, objectKey } from '../../api/meta.js';
 import { controllingVmi } from '../../api/pod.js';
 import { type Address, formatAddress, sameAddress } from '../../addressing/address/address.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import { abortable } from '../../kube/transport/deadline.js';
+import { type AddContext, AddOrder } from './add-order.js';
 import { type Attachment, type AttachmentResolver, userOfAttachment } from './attachment.js';
 import type { PortGuard, PortRules } from './guard/port-guard.js';
 import { type Grant, type VerbOutcome, addResult } from './result.js';
@@ -46,6 +47,7 @@ const REFUSING_POOL_AGE_MS = 1_000;
 /** Carries out the CNI verbs for validated requests. */
 export class Verbs {
   readonly #deps: VerbsDeps;
+  readonly #adds = new AddOrder();
 
   constructor(deps: VerbsDeps) {
     this.#deps = deps;
@@ -58,7 +60,7 @@ export class Verbs {
   async perform(request: CniRequest, call: RequestContext): Promise<VerbOutcome> {
     switch (request.command) {
       case 'ADD':
-        return this.#add(request, call);
+        return this.#addInTurn(request, call);
       case 'DEL':
         await this.delete(request, call);
         return {};
@@ -85,7 +87,16 @@ export class Verbs {
     await this.#deps.pendingDeletes.remove(at);
   }
 
-  async #add(request: AddRequest, call: RequestContext): Promise<VerbOutcome> {
+  async #addInTurn(request: AddRequest, call: RequestContext): Promise<VerbOutcome> {
+    const turn = this.#adds.begin(`${joinKey(request.pod.namespace, request.pod.name)} ${request.interfaceName}`);
+    try {
+      return await this.#add(request, { ...call, isLatest: turn.isLatest });
+    } finally {
+      turn.end();
+    }
+  }
+
+  async #add(request: AddRequest, call: AddContext): Promise<VerbOutcome> {
     await this.#waitUntilReady(call);
     // unplugged during an outage and plugged again: a later retry would release the new address
     if (await this.#deps.pendingDeletes.has(request)) await this.delete(request, call);
@@ -109,7 +120,7 @@ export class Verbs {
     return grant;
   }
 
-  async #grant(attachment: Attachment, call: RequestContext): Promise<Grant> {
+  async #grant(attachment: Attachment, call: AddContext): Promise<Grant> {
     const { claims, leases, lookup } = this.#deps;
     for (;;) {
       const claimed = await claims.grant(attachment, call);
@@ -124,7 +135,7 @@ export class Verbs {
   }
 
   /** @returns undefined if the pool has changed since it was chosen, so that its refusal may be wrong */
-  async #lease(attachment: Attachment, pool: Pool, call: RequestContext): Promise<Grant | undefined> {
+  async #lease(attachment: Attachment, pool: Pool, call: AddContext): Promise<Grant | undefined> {
     try {
       return await this.#deps.leases.grant(attachment, pool, call);
     } catch (error) {

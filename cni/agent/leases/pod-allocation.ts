@@ -6,6 +6,7 @@ import { type LeaseRecord, type LeaseTimes, availabilityOf, stateOf } from '../.
 import { type Pool, subnetOf } from '../../../addressing/pool/pool.js';
 import type { Logger } from '../../../kube/log.js';
 import { messageOf } from '../../../kube/errors.js';
+import type { AddContext } from '../add-order.js';
 import type { Attachment } from '../attachment.js';
 import { runtimeUidOf } from '../node-pods.js';
 import { type FreeAddressRequest, FreeAddressSearch } from './free-address-search.js';
@@ -22,10 +23,10 @@ interface PodAllocationDeps extends StickyAddressSearchDeps {
 }
 
 /** The request of one ADD. */
-interface PodAllocationRequest extends Pick<FreeAddressRequest, 'pool' | 'candidates' | 'blocks' | 'call'> {
+interface PodAllocationRequest extends Pick<FreeAddressRequest, 'pool' | 'candidates' | 'blocks'> {
   readonly attachment: Attachment;
-  /** Returns false after an ADD of a later sandbox of the pod, because that ADD or its DEL may have changed any lease read before. */
-  readonly isLatest: () => boolean;
+  /** An ADD of a later sandbox of the pod, or its DEL, may have changed any lease read before. */
+  readonly call: AddContext;
 }
 
 /** A lease of the pod. `isNew`: this ADD has allocated it. */
@@ -74,14 +75,14 @@ export class PodAllocation {
    * @throws {Error} if a request to the API server failed
    */
   async run(): Promise<LeaseRecord[]> {
-    const { pool, attachment, isLatest, call } = this.#request;
+    const { pool, attachment, call } = this.#request;
     await this.#deps.writer.readUncertain(this.#target, call);
     await this.#learnOwn();
     for (const address of attachment.requested) requireLeasable(address, pool);
     const results = await Promise.allSettled(pool.families.map((family) => this.#reserve(family)));
     const got = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
     const failed = results.find((result) => result.status === 'rejected');
-    if (failed === undefined && isLatest()) return got.map(({ lease }) => lease);
+    if (failed === undefined && call.isLatest()) return got.map(({ lease }) => lease);
     await Promise.all(got.filter(({ isNew }) => isNew).map(({ lease }) => this.#rollBack(lease)));
     throw failed === undefined ? supersededError(attachment.containerId) : failed.reason;
   }
@@ -158,7 +159,7 @@ export class PodAllocation {
 
   /** Refuses the ADD of an earlier sandbox. @throws {CniError} if the pod has a later sandbox */
   #requireLatest(): void {
-    if (!this.#request.isLatest()) throw supersededError(this.#target.containerId);
+    if (!this.#request.call.isLatest()) throw supersededError(this.#target.containerId);
   }
 
   /** Whether the lease is, or was, of this interface and of this pool. */

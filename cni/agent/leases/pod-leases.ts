@@ -12,6 +12,7 @@ import { abortable } from '../../../kube/transport/deadline.js';
 import type { AgentConfig } from '../../../process/config/agent-config.js';
 import type { InformerRegistry } from '../../../kube/informers/informers.js';
 import type { Metrics } from '../../../process/metrics.js';
+import type { AddContext } from '../add-order.js';
 import type { Attachment } from '../attachment.js';
 import { type Grant, grantedAddress } from '../result.js';
 import type { PoolLookup } from '../pool-lookup.js';
@@ -21,7 +22,6 @@ import type { Sandboxes } from '../sandboxes.js';
 import { CniCode, CniError, readResult } from '../cni-error.js';
 import { type PodLeaseMetrics, createNodeBlockMetrics, createPodLeaseMetrics } from '../metrics.js';
 import { NodeBlocks } from '../blocks/node-blocks.js';
-import { runtimeUidOf } from '../node-pods.js';
 import { CandidateRegistry } from './space-candidates.js';
 import { LeaseWriter, tryReadLease } from './lease-writer.js';
 import { NodeLeases, isHeldAt, nodeFieldSelector } from '../node-leases.js';
@@ -56,8 +56,6 @@ export class PodLeases {
   readonly #blocks: NodeBlocks | undefined;
   readonly #sweep: LeakSweep;
   readonly #metrics: PodLeaseMetrics;
-  /** By pod and interface: the latest ADD that is under way. */
-  readonly #latest = new Map<string, Attachment>();
   readonly #abort = new AbortController();
   #rounds: Promise<void> | undefined;
 
@@ -98,19 +96,16 @@ export class PodLeases {
    * @throws {CniError} 7 if the pool does not lease the requested address; 11 if the pool is full, another owner has the address, or a
    *   request to the API server failed; 100 if the API server refuses the lease
    */
-  async grant(attachment: Attachment, pool: Pool, call: RequestContext): Promise<Grant> {
+  async grant(attachment: Attachment, pool: Pool, call: AddContext): Promise<Grant> {
     const { client, nodeName, clock, log, config } = this.#deps;
     const { namespace, name } = attachment.pod.metadata;
-    const key = `${runtimeUidOf(attachment.pod)} ${attachment.interfaceName}`;
-    const isLatest = () => this.#latest.get(key) === attachment;
-    this.#latest.set(key, attachment);
     const rules = { maxStalenessMs: config.maxStalenessMs, stickyMAC: config.featureGates.stickyMAC };
     const parts = { own: this.#own, writer: this.#writer, metrics: this.#metrics, rules };
     try {
       await this.#synced(call);
       const blocks = this.#blocks?.candidates;
       const candidates = this.#candidates.forPool(blocks?.withoutWithheld(pool) ?? pool);
-      const request = { attachment, pool, candidates, blocks, isLatest, call };
+      const request = { attachment, pool, candidates, blocks, call };
       const leases = await new PodAllocation({ ...parts, client, nodeName, clock, log }, request).run();
       return leases.map((lease) => grantedAddress(lease, pool));
     } catch (error) {
@@ -120,7 +115,6 @@ export class PodLeases {
         call.signal,
       );
     } finally {
-      if (isLatest()) this.#latest.delete(key);
       this.#metrics.held(this.#own.held);
     }
   }

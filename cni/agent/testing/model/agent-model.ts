@@ -121,7 +121,7 @@ export class AgentModel {
     const agent = this.#agentOf(each);
     this.#begin(each, async (signal) => {
       each.isDeleted = false;
-      this.#added(each, await agent.leases.grant(attachment, pod.pool, { signal }));
+      this.#added(each, await agent.grant(attachment, pod.pool, { signal }));
     });
   }
 

@@ -1,7 +1,11 @@
 import { type KubeObject, joinKey } from '../../../../api/meta.js';
+import { AddOrder } from '../../add-order.js';
+import type { Attachment } from '../../attachment.js';
 import { PodLeases } from '../../leases/pod-leases.js';
 import { CandidateRegistry } from '../../leases/space-candidates.js';
 import { type NodePod, transformNodePod } from '../../node-pods.js';
+import type { RequestContext } from '../../request-context.js';
+import type { Grant } from '../../result.js';
 import type { Pool } from '../../../../addressing/pool/pool.js';
 import { Client } from '../../../../kube/client.js';
 import type { Clock, Random } from '../../../../kube/clock.js';
@@ -47,6 +51,7 @@ export class LeaseAgent {
   /** By field selector; {@link BLOCK_FEED}. */
   readonly feeds = new Map<string, LaggingInformer<KubeObject>>();
   readonly #cluster: LeaseCluster;
+  readonly #adds = new AddOrder();
 
   constructor(options: LeaseAgentOptions) {
     const { cluster, nodeName, pools, clock, random, nodeBlocks = false, stickyMAC = true } = options;
@@ -77,6 +82,17 @@ export class LeaseAgent {
       },
     });
     this.leases.start();
+  }
+
+  /** Carries out an ADD. @param resolved what it waits for before it comes to its lease */
+  async grant(attachment: Attachment, pool: Pool, call: RequestContext, resolved?: Promise<void>): Promise<Grant> {
+    const { isLatest, end } = this.#adds.begin(`${attachment.pod.metadata.name} ${attachment.interfaceName}`);
+    try {
+      if (resolved !== undefined) await resolved;
+      return await this.leases.grant(attachment, pool, { ...call, isLatest });
+    } finally {
+      end();
+    }
   }
 
   /** Watches the leases of the pool's address space, as after random attempts have failed. */
