@@ -30,11 +30,12 @@ class Front {
     verbs: { perform: (request, call) => this.perform(request, call), delete: (at, call) => this.delete(at, call) },
     pendingDeletes: {
       has: (at) => Promise.resolve(this.notes.has(sandboxInterfaceKey(at))),
-      write: (at) => {
-        if (this.noteFails !== undefined) return Promise.reject(this.noteFails);
-        if (this.areNotesFull) return Promise.resolve(false);
+      write: async (at) => {
+        await turn();
+        if (this.noteFails !== undefined) throw this.noteFails;
+        if (this.areNotesFull) return false;
         this.notes.add(sandboxInterfaceKey(at));
-        return Promise.resolve(true);
+        return true;
       },
     },
     onPendingDelete: () => this.noted++,
@@ -177,6 +178,16 @@ describe('the request dispatcher', () => {
       gone.abort();
       await front.ask('DEL', { CNI_IFNAME: 'net2' }, gone.signal);
       expect([...front.notes]).to.deep.equal(['c1 net1', 'c1 net2']);
+    });
+
+    it('becomes a pending delete before the next request for the interface begins', async () => {
+      const seen: string[] = [];
+      front.perform = ({ command }) => {
+        seen.push(`${command}, pending: ${[...front.notes].join()}`);
+        return command === 'DEL' ? Promise.reject(AWAY) : Promise.resolve({});
+      };
+      await Promise.all([front.ask('DEL'), front.ask('ADD')]);
+      expect(seen).to.deep.equal(['DEL, pending: ', 'ADD, pending: c1 net1']);
     });
 
     it('succeeds without a pending delete if there are too many', async () => {

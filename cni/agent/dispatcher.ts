@@ -1,4 +1,4 @@
-import { Deadline, abortable } from '../../kube/transport/deadline.js';
+import { Deadline } from '../../kube/transport/deadline.js';
 import type { Clock } from '../../kube/clock.js';
 import { StatusError, TransportError, messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
@@ -7,6 +7,7 @@ import type { RequestMetrics } from './metrics.js';
 import type { PendingDeletes, PendingDelete } from './pending-deletes.js';
 import {
   type CniRequest,
+  type DelRequest,
   type InterfaceRef,
   type PluginRequest,
   CNI_COMMANDS,
@@ -14,8 +15,8 @@ import {
   readPluginRequest,
   sandboxInterfaceKey,
 } from './request.js';
-import type { YieldWorker } from './request-context.js';
-import { type PluginResponse, type VerbOutcome, failure, success } from './result.js';
+import { RequestQueue } from './request-queue.js';
+import { type PluginResponse, type VerbOutcome, failure, success, versionOf } from './result.js';
 import type { Verbs } from './verbs.js';
 
 interface DispatcherOptions {
@@ -48,25 +49,28 @@ export class Dispatcher {
   }
 
   /** Answers the text of one request. Never rejects. @param caller aborts when the caller no longer waits */
-  async answer(text: string, caller: AbortSignal): Promise<PluginResponse> {
+  answer(text: string, caller: AbortSignal): Promise<PluginResponse> {
+    // not in an async function, which would keep the text while the request waits
+    return this.#answer(readRequest(text), caller);
+  }
+
+  async #answer({ env, cniVersion, request }: ReadRequest, caller: AbortSignal): Promise<PluginResponse> {
     const { clock, metrics } = this.#options;
     const started = clock.now();
-    let ask: PluginRequest | undefined;
     let code = 0;
     metrics.began();
     try {
-      ask = readPluginRequest(text);
-      const request = readCniRequest(ask);
+      if (request instanceof CniError) throw request;
       const outcome = await this.#perform(request, caller);
       this.#logDone(request, outcome);
       return success(outcome);
     } catch (error) {
       const refusal = cniErrorOf(error);
       ({ code } = refusal);
-      this.#logRefused(refusal, ask);
-      return failure(refusal, ask?.config);
+      this.#logRefused(refusal, env);
+      return failure(refusal, cniVersion);
     } finally {
-      const command = CNI_COMMANDS.find((each) => each === ask?.env.CNI_COMMAND) ?? 'unknown';
+      const command = CNI_COMMANDS.find((each) => each === env.CNI_COMMAND) ?? 'unknown';
       metrics.ended(command, code, (clock.now() - started) / 1000);
     }
   }
@@ -97,17 +101,27 @@ export class Dispatcher {
       case 'VERSION':
         return work(DEFAULT_MS);
       case 'DEL':
-        try {
-          return await work(DEL_MS, sandboxInterfaceKey(request));
-        } catch (error) {
-          await this.#storePending(request, error);
-          return {};
-        }
+        return this.#delete(request, caller);
+    }
+  }
+
+  /** A DEL that fails becomes a pending delete before the next request for the interface begins: an ADD must find it. */
+  async #delete(request: DelRequest, caller: AbortSignal): Promise<VerbOutcome> {
+    let stored: Promise<VerbOutcome> | undefined;
+    const store = (error: unknown) => (stored ??= this.#storePending(request, error));
+    const work = (signal: AbortSignal) =>
+      this.#queue.run(sandboxInterfaceKey(request), signal, (rest) =>
+        this.#options.verbs.perform(request, { signal, yieldWorker: rest }).catch(store),
+      );
+    try {
+      return await this.#withDeadline(DEL_MS, caller, work);
+    } catch (error) {
+      return store(error); // it had no turn in time, or did not end in time
     }
   }
 
   /** Stores a failed DEL as a pending delete, so that the end of the pod is not delayed. */
-  async #storePending(at: InterfaceRef, why: unknown): Promise<void> {
+  async #storePending(at: InterfaceRef, why: unknown): Promise<VerbOutcome> {
     const { pendingDeletes, log, onPendingDelete } = this.#options;
     let isNoted: boolean;
     try {
@@ -121,10 +135,11 @@ export class Dispatcher {
     if (!isNoted) {
       const reason = 'too many pending deletes: the agent releases the addresses after the pod is deleted';
       log.error(fields, `${reason}: ${messageOf(why)}`);
-      return;
+      return {};
     }
     log.warn(fields, `stored a pending delete, because the addresses cannot be released now: ${messageOf(why)}`);
     onPendingDelete();
+    return {};
   }
 
   async #withDeadline<T>(limitMs: number, caller: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -169,14 +184,32 @@ export class Dispatcher {
       );
   }
 
-  #logRefused(refusal: CniError, ask: PluginRequest | undefined): void {
+  #logRefused(refusal: CniError, env: PluginRequest['env']): void {
     const { log } = this.#options;
-    const env = ask?.env ?? {};
     const { CNI_COMMAND: command, CNI_CONTAINERID: containerId, CNI_IFNAME: interfaceName, CNI_ARGS: args } = env;
     const fields = { command, containerId, interfaceName, args, code: refusal.code };
     const { message, details, cause } = refusal;
     if (refusal.code === CniCode.Internal) log.error({ ...fields, err: cause }, `request failed: ${message}`);
     else log.warn({ ...fields, details }, `request refused: ${message}`);
+  }
+}
+
+/** What is kept of a request while it waits: not its text, which a tenant can make long. */
+interface ReadRequest {
+  readonly env: PluginRequest['env'];
+  /** For an error. */
+  readonly cniVersion?: string;
+  readonly request: CniRequest | CniError;
+}
+
+function readRequest(text: string): ReadRequest {
+  let known: Pick<ReadRequest, 'env' | 'cniVersion'> = { env: {} };
+  try {
+    const ask = readPluginRequest(text);
+    known = { env: ask.env, cniVersion: versionOf(ask.config) };
+    return { ...known, request: readCniRequest(ask) };
+  } catch (error) {
+    return { ...known, request: cniErrorOf(error) };
   }
 }
 
@@ -194,91 +227,4 @@ function cniErrorOf(error: unknown): CniError {
   return new CniError(CniCode.Internal, `internal error of the agent: ${messageOf(error)}; see the log of the agent`, {
     cause: error,
   });
-}
-
-/** A request that waits for a worker. */
-interface QueuedRequest {
-  go(): void;
-}
-
-/** Runs work on one key one after the other, in order of arrival, and work on all keys with a limited number of workers. */
-export class RequestQueue {
-  readonly #last = new Map<string, Promise<void>>();
-  readonly #waiting = new Set<QueuedRequest>();
-  #free: number;
-
-  constructor(workers: number) {
-    this.#free = workers;
-  }
-
-  /**
-   * Runs the work once its key and a worker are free.
-   * @param key undefined for work that needs no order
-   * @throws the signal's reason if it aborts before the work begins; after that the work itself must watch the signal
-   */
-  async run<T>(key: string | undefined, signal: AbortSignal, work: (rest: YieldWorker) => Promise<T>): Promise<T> {
-    if (key === undefined) return this.#withWorker(signal, work);
-    const before = this.#last.get(key);
-    let leave: () => void = () => undefined;
-    const mine = new Promise<void>((resolve) => (leave = resolve));
-    // cancelled work must not change the order of the others
-    const last = before === undefined ? mine : before.then(() => mine);
-    this.#last.set(key, last);
-    void last.then(() => {
-      if (this.#last.get(key) === last) this.#last.delete(key);
-    });
-    try {
-      if (before !== undefined) await abortable(before, signal);
-      return await this.#withWorker(signal, work);
-    } finally {
-      leave();
-    }
-  }
-
-  async #withWorker<T>(signal: AbortSignal, work: (rest: YieldWorker) => Promise<T>): Promise<T> {
-    await this.#acquire(signal);
-    const mine = { isWorking: true };
-    const rest: YieldWorker = async (wait) => {
-      mine.isWorking = false;
-      this.#release();
-      await wait();
-      // after an abort the work only builds its error, which needs no worker
-      mine.isWorking = await this.#acquire(signal).then(
-        () => true,
-        () => false,
-      );
-    };
-    try {
-      return await work(rest);
-    } finally {
-      if (mine.isWorking) this.#release();
-    }
-  }
-
-  async #acquire(signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    if (this.#free > 0) {
-      this.#free--;
-      return;
-    }
-    let waiter: QueuedRequest | undefined;
-    const called = new Promise<void>((resolve) => this.#waiting.add((waiter = { go: resolve })));
-    try {
-      await abortable(called, signal);
-    } catch (error) {
-      // called and aborted at the same moment: pass the worker on
-      if (waiter !== undefined && !this.#waiting.delete(waiter)) this.#release();
-      throw error;
-    }
-  }
-
-  #release(): void {
-    const [next] = this.#waiting;
-    if (next === undefined) {
-      this.#free++;
-      return;
-    }
-    this.#waiting.delete(next);
-    next.go();
-  }
 }

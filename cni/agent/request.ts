@@ -44,7 +44,7 @@ export interface AddRequest extends InterfaceRef, AddConfig {
   readonly appliesGuards: boolean;
 }
 
-interface DelRequest extends InterfaceRef {
+export interface DelRequest extends InterfaceRef {
   readonly command: 'DEL';
 }
 

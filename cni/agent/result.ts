@@ -62,6 +62,8 @@ export interface PluginResponse {
 
 /** The version of answers to requests that name none. */
 const NEWEST_VERSION = '1.1.0';
+/** A longer text is no version. */
+const MAX_VERSION_LENGTH = 64;
 
 /** What a verb returns. */
 export interface VerbOutcome {
@@ -78,16 +80,18 @@ export function success({ result, guard }: VerbOutcome = {}): PluginResponse {
 }
 
 /** Builds the response for an error, in the CNI version of the config on stdin if that could be read. */
-export function failure({ code, message, details }: CniError, config = ''): PluginResponse {
-  const error = { cniVersion: versionOf(config), code, msg: message, ...(details !== undefined && { details }) };
+export function failure({ code, message, details }: CniError, cniVersion = NEWEST_VERSION): PluginResponse {
+  const error = { cniVersion, code, msg: message, ...(details !== undefined && { details }) };
   return { exit: 1, output: JSON.stringify(error) };
 }
 
-function versionOf(text: string): string {
+/** Returns the version in which an error answers a config; the newest if it names none. */
+export function versionOf(text: string): string {
   try {
     const config: unknown = JSON.parse(text);
     const version = isRecord(config) ? config.cniVersion : undefined;
-    return typeof version === 'string' && version !== '' ? version : NEWEST_VERSION;
+    const isKept = typeof version === 'string' && version !== '' && version.length <= MAX_VERSION_LENGTH;
+    return isKept ? version : NEWEST_VERSION;
   } catch {
     return NEWEST_VERSION;
   }

@@ -11,8 +11,8 @@ import { type PluginResponse, failure } from './result.js';
 const STOP_MS = 10_000;
 /** Linux limits it to net.core.somaxconn. */
 const BACKLOG = 4096;
-/** A network config and the result of an earlier plugin have a few KiB each. */
-const MAX_REQUEST_BYTES = 1024 * 1024;
+/** A NAD's config has at most 64 KiB, which may be twice as long in JSON. The result of an earlier plugin has a few KiB. */
+const MAX_REQUEST_BYTES = 256 * 1024;
 /** The plugin sends the request as soon as it has read stdin. */
 const READ_MS = 10_000;
 /** For callers that have their answer and do not close the connection. */

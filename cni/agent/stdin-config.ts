@@ -72,8 +72,8 @@ export interface AddConfig {
   readonly extras: ResultExtras;
   /** Of which the plugin passes tagged frames. */
   readonly vlans: readonly Range[];
-  /** Of a chained plugin: the result of the plugins before it. */
-  readonly prevResult?: JsonObject;
+  /** Of a chained plugin: the result of the plugins before it, as JSON. A tenant can write one whose parsed form is many times as big. */
+  readonly prevResult?: string;
 }
 
 const ROUTE_NUMBERS = ['mtu', 'advmss', 'priority', 'table', 'scope'] as const;
@@ -122,8 +122,8 @@ export function readAddConfig(text: string, args: ReadonlyMap<string, string>): 
 }
 
 /** Returns the result of the plugins before a chained one. @throws {CniError} 7 */
-function readPrevResult({ prevResult }: JsonObject): JsonObject {
-  if (isRecord(prevResult)) return prevResult;
+function readPrevResult({ prevResult }: JsonObject): string {
+  if (isRecord(prevResult)) return JSON.stringify(prevResult);
   const problem = `it is ${describeValue(prevResult)}: write {"type": "${HOLDFAST_IPAM}"} after the plugin that creates the interface`;
   throw invalidConfig('prevResult', problem);
 }

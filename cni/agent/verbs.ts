@@ -11,7 +11,7 @@ import { type Grant, type VerbOutcome, addResult } from './result.js';
 import type { RequestContext } from './request-context.js';
 import type { ClaimedAddresses } from './claims/claimed-addresses.js';
 import { CniCode, CniError } from './cni-error.js';
-import { SUPPORTED_VERSIONS } from './stdin-config.js';
+import { type JsonObject, SUPPORTED_VERSIONS } from './stdin-config.js';
 import type { PodLeases } from './leases/pod-leases.js';
 import type { PendingDeletes } from './pending-deletes.js';
 import type { Sandboxes } from './sandboxes.js';
@@ -108,7 +108,8 @@ export class Verbs {
       prevResult === undefined ? await this.#grant(attachment, call) : await this.#guestGrant(attachment, call);
     const guard = await this.#deps.guard.rulesFor(attachment, { grant, vlans: request.vlans }, call);
     if (guard?.mode === 'Enforce' && !request.appliesGuards) throw olderPlugin(guard);
-    const result = prevResult ?? addResult(version, grant, extras);
+    const result =
+      prevResult === undefined ? addResult(version, grant, extras) : (JSON.parse(prevResult) as JsonObject);
     return { result, ...(guard !== undefined && { guard }) };
   }
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { RequestQueue } from './dispatcher.js';
+import { RequestQueue } from './request-queue.js';
 
 const NEVER = new AbortController().signal;
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
