@@ -13,6 +13,11 @@ export interface RequestContext {
   readonly yieldWorker?: YieldWorker;
 }
 
+/** Waits without a worker, if the request has one. @throws what the wait throws */
+export async function waitIdle({ yieldWorker }: RequestContext, wait: () => Promise<void>): Promise<void> {
+  await (yieldWorker === undefined ? wait() : yieldWorker(wait));
+}
+
 export interface BoundedWaitDeps {
   readonly pods: { get(uid: string): KubeObject | undefined };
   readonly clock: Clock;
@@ -42,9 +47,7 @@ export class BoundedWait {
 
   /** Waits once. @throws {CniError} 11 with the reason of the wait, if the wait must end */
   async pause(reason: string): Promise<void> {
-    const { signal, yieldWorker } = this.#call;
-    const sleep = () => this.#deps.clock.sleep(this.#backoff.next(), signal);
-    await (yieldWorker === undefined ? sleep() : yieldWorker(sleep));
+    await waitIdle(this.#call, () => this.#deps.clock.sleep(this.#backoff.next(), this.#call.signal));
     this.#check(reason);
   }
 

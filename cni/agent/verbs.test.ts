@@ -97,6 +97,23 @@ describe('the CNI verbs', () => {
         .and.to.include('pods');
     });
 
+    it('waits for the caches without a worker, so that a DEL and STATUS need not wait', async () => {
+      world.missing = 'not listed yet: pods';
+      let isIdle = false;
+      const yieldWorker = async (wait: () => Promise<void>) => {
+        isIdle = true;
+        await wait();
+        isIdle = false;
+      };
+      let sync: () => void = () => undefined;
+      world.synced = new Promise((resolve) => (sync = resolve));
+      const added = world.perform('ADD', {}, { signal: new AbortController().signal, yieldWorker });
+      expect(isIdle).to.equal(true);
+      sync();
+      await added;
+      expect(isIdle).to.equal(false);
+    });
+
     it('carries out the pending delete of the same interface first', async () => {
       world.notes.add('c1 net1').add('c1 net2');
       await world.perform('ADD');

@@ -8,7 +8,7 @@ import { type AddContext, AddOrder } from './add-order.js';
 import { type Attachment, type AttachmentResolver, userOfAttachment } from './attachment.js';
 import type { PortGuard, PortRules } from './guard/port-guard.js';
 import { type Grant, type VerbOutcome, addResult } from './result.js';
-import type { RequestContext } from './request-context.js';
+import { type RequestContext, waitIdle } from './request-context.js';
 import type { ClaimedAddresses } from './claims/claimed-addresses.js';
 import { CniCode, CniError } from './cni-error.js';
 import { type JsonObject, SUPPORTED_VERSIONS } from './stdin-config.js';
@@ -198,11 +198,11 @@ export class Verbs {
   }
 
   /** Waits until the caches are filled, because they are incomplete before. */
-  async #waitUntilReady({ signal }: RequestContext): Promise<void> {
+  async #waitUntilReady(call: RequestContext): Promise<void> {
     const { readiness } = this.#deps;
     if (readiness.missing() === undefined) return;
     try {
-      await abortable(readiness.synced(), signal);
+      await waitIdle(call, () => abortable(readiness.synced(), call.signal));
     } catch {
       const missing = readiness.missing();
       const state = missing === undefined ? 'the agent has just become ready' : `the agent is starting: ${missing}`;

@@ -11,7 +11,7 @@ import {
 import { type Pool, subnetOf } from '../../../addressing/pool/pool.js';
 import type { Clock } from '../../../kube/clock.js';
 import type { BlockCandidates, PickOutcome } from '../blocks/block-candidates.js';
-import type { RequestContext } from '../request-context.js';
+import { type RequestContext, waitIdle } from '../request-context.js';
 import type { LeaseWriter, PodLeaseRequest, LeaseWriteResult } from './lease-writer.js';
 import type { PickSource, PodLeaseMetrics } from '../metrics.js';
 import type { NodeLeases } from '../node-leases.js';
@@ -181,7 +181,7 @@ export class FreeAddressSearch {
       const address = isBlind ? await this.#readUnleased(family, count, before) : this.#pickFree(family);
       if (address === undefined && hasSynced) return undefined;
       if (address === undefined) {
-        if (!isBlind) await candidates.synced(call.signal);
+        if (!isBlind) await waitIdle(call, () => candidates.synced(call.signal));
         continue;
       }
       count.attempts++;
@@ -200,7 +200,7 @@ export class FreeAddressSearch {
     const left = MAX_ALLOCATION_ATTEMPTS - WATCHED_ATTEMPTS - (count.attempts - before);
     const { address, taken, picked } = await findUnleasedAddress({ candidates, pick, isPickable, isLeased }, left);
     count.attempts += taken;
-    if (picked === 0) await candidates.synced(call.signal);
+    if (picked === 0) await waitIdle(call, () => candidates.synced(call.signal));
     return address;
   }
 

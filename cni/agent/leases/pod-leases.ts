@@ -16,7 +16,7 @@ import type { AddContext } from '../add-order.js';
 import type { Attachment } from '../attachment.js';
 import { type Grant, grantedAddress } from '../result.js';
 import type { PoolLookup } from '../pool-lookup.js';
-import type { RequestContext } from '../request-context.js';
+import { type RequestContext, waitIdle } from '../request-context.js';
 import type { InterfaceRef } from '../request.js';
 import type { Sandboxes } from '../sandboxes.js';
 import { CniCode, CniError, readResult } from '../cni-error.js';
@@ -182,9 +182,12 @@ export class PodLeases {
     return items.flatMap((lease) => (lease !== undefined && stateOf(lease) === 'held' ? [lease] : []));
   }
 
-  async #synced({ signal }: RequestContext): Promise<void> {
+  async #synced(call: RequestContext): Promise<void> {
     if (this.hasSynced && this.#blocks?.hasSynced !== false) return;
-    await abortable(Promise.all([this.#own.synced(), this.#blocks?.synced()]), signal);
+    const synced = async () => {
+      await abortable(Promise.all([this.#own.synced(), this.#blocks?.synced()]), call.signal);
+    };
+    await waitIdle(call, synced);
   }
 
   async #sweepForEver(signal: AbortSignal): Promise<void> {

@@ -1,3 +1,4 @@
+import type { RequestContext } from '../request-context.js';
 import { expect } from 'chai';
 import type { AddressPool } from '../../../api/address-pool.js';
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
@@ -48,13 +49,13 @@ export class VerbsWorld {
   /** Of the pool, until it is undefined. */
   refused: CniError | undefined;
 
-  perform(command: string, config: object = {}, call = CALL) {
+  perform(command: string, config: object = {}, call: RequestContext = CALL) {
     const { guard, ...older } = pluginRequest(command, {}, config);
     const asked = { ...older, ...(this.pluginAppliesGuards && { guard }) };
     return new Verbs(this.#deps()).perform(readCniRequest(asked), call).then(({ result }) => result);
   }
 
-  async refusalOf(command: string, config: object = {}, call = CALL): Promise<CniError> {
+  async refusalOf(command: string, config: object = {}, call: RequestContext = CALL): Promise<CniError> {
     const error: unknown = await this.perform(command, config, call).catch((thrown: unknown) => thrown);
     if (error instanceof CniError) return error;
     throw new Error('no refusal', { cause: error });
