@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,12 +15,15 @@ import (
 // The agent, which has no capability, reads the counters of all guards in a file. `holdfast count-drops` writes it.
 const (
 	countersFile = "counters.json"
-	countEvery   = 10 * time.Second
 	// Rounds between two searches for rules whose interface is gone.
 	collectEvery = 6
 	// Attributes of a counter.
 	counterPackets = 2
+	rulesLost      = "another program has removed its rules, as `nft flush ruleset` does: migrate the VM, or recreate the pod"
 )
+
+// A test shortens it.
+var countEvery = 10 * time.Second
 
 // countDrops writes the counters again and again. It returns if the kernel cannot guard, or they cannot be read, and is started again.
 func countDrops(folder string) error {
@@ -27,6 +31,7 @@ func countDrops(folder string) error {
 	if err := ports.noteKernel(probeKernel()); err != nil {
 		return err
 	}
+	var missing map[string]note
 	for round := 0; ; round++ {
 		counted, err := readCounters()
 		if err == nil {
@@ -38,6 +43,9 @@ func countDrops(folder string) error {
 		if round%collectEvery == 0 {
 			if err := ports.collect(""); err != nil {
 				os.Stderr.WriteString("holdfast: cannot remove the rules of interfaces that are gone: " + err.Error() + "\n")
+			}
+			if missing, err = ports.noteLost(missing); err != nil {
+				os.Stderr.WriteString("holdfast: cannot search for ports that have lost their rules: " + err.Error() + "\n")
 			}
 		}
 		time.Sleep(countEvery)
@@ -70,13 +78,40 @@ func readCounters() (map[string]map[string]uint64, error) {
 	return counted, nil
 }
 
-// writeCounters replaces the file in one step.
 func (g guards) writeCounters(counted map[string]map[string]uint64) error {
-	temporary := filepath.Join(g.folder, "."+countersFile)
-	if err := os.WriteFile(temporary, encode(counted), 0o600); err != nil {
+	return g.replaceFile(countersFile, encode(counted))
+}
+
+// replaceFile replaces a file in one step.
+func (g guards) replaceFile(name string, content []byte) error {
+	temporary := filepath.Join(g.folder, "."+name)
+	if err := os.WriteFile(temporary, content, 0o600); err != nil {
 		return err
 	}
-	return os.Rename(temporary, filepath.Join(g.folder, countersFile))
+	return os.Rename(temporary, filepath.Join(g.folder, name))
+}
+
+// noteLost tells the agent of ports that have lost their table. An ADD writes the note before the table, so the note must be the same
+// in two searches. It takes the notes without a table from the search before, and returns those of this one.
+func (g guards) noteLost(before map[string]note) (map[string]note, error) {
+	names, err := g.noteNames()
+	tables, tablesErr := guardTables()
+	if err = errors.Join(err, tablesErr); err != nil {
+		return nil, err
+	}
+	missing := map[string]note{}
+	for _, name := range names {
+		noted, readErr := g.read(name)
+		if readErr != nil || noted.Index == 0 || noted.Failure != "" || slices.Contains(tables, name) || isAbsent(noted.Index) {
+			continue
+		}
+		missing[name] = noted
+		if g.isCurrent(name, before[name]) {
+			noted.Failure = rulesLost
+			err = errors.Join(err, g.replaceFile(name, encode(noted)))
+		}
+	}
+	return missing, err
 }
 
 // isGone reports whether the port of a note no longer exists. One without rules on the host is gone with its network namespace.

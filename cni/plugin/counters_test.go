@@ -4,8 +4,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestCountersOfAllTablesAreWritten(t *testing.T) {
@@ -70,4 +74,83 @@ func TestAPortWithoutItsRulesIsNotedUntilItIsGone(t *testing.T) {
 	if _, err := n.ports.read(tableName(n.asked)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("DEL left the note: %v", err)
 	}
+}
+
+// flush does what `nft flush ruleset` does.
+func flush(t *testing.T) {
+	t.Helper()
+	all := tableMessage(unix.NFT_MSG_DELTABLE, 0, nil)
+	all.body[0] = unix.NFPROTO_UNSPEC
+	must(t, transact(0, []message{all}))
+}
+
+func TestThatAnotherProgramHasRemovedTheRulesIsNotedUntilThePortIsGone(t *testing.T) {
+	n := newNode(t, "veth")
+	name := tableName(n.asked)
+	rules := golden(t, "enforce")
+	rules.Subject = []byte(`{"pool":"blue"}`)
+	must(t, n.apply(rules))
+	expected, err := n.ports.read(name)
+	must(t, err)
+	countEvery = time.Millisecond
+	t.Cleanup(func() { countEvery = 10 * time.Second })
+	here, err := os.Open("/proc/thread-self/ns/net")
+	must(t, err)
+	ended := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		ended <- errors.Join(unix.Setns(int(here.Fd()), unix.CLONE_NEWNET), countDrops(n.ports.folder))
+	}()
+	flush(t)
+	noted := expected
+	for deadline := time.Now().Add(10 * time.Second); noted.Failure == "" && time.Now().Before(deadline); {
+		noted, err = n.ports.read(name)
+		must(t, err)
+	}
+	expected.Failure = rulesLost
+	if string(encode(noted)) != string(encode(expected)) {
+		t.Errorf("the note has %+v", noted)
+	}
+	away := n.ports.folder + "-away"
+	must(t, os.Rename(n.ports.folder, away)) // so that the counting ends
+	<-ended
+	n.ports.folder = away
+	if err := n.ports.check(n.asked); err == nil || !strings.Contains(err.Error(), "has 0 of the") {
+		t.Errorf("CHECK of a port that has lost its rules: %v", err)
+	}
+	must(t, n.ports.collect(name))
+	if _, err := n.ports.read(name); err != nil {
+		t.Errorf("a DEL that comes before that of the interface removed the note: %v", err)
+	}
+	run(t, "ip link del vg")
+	must(t, n.ports.collect(""))
+	if _, err := n.ports.read(name); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("GC left the note of a port that is gone: %v", err)
+	}
+}
+
+func TestAPortHasNotLostTheRulesThatItsADDHasNotAppliedYet(t *testing.T) {
+	n := newNode(t, "veth")
+	name := tableName(n.asked)
+	rules := golden(t, "enforce")
+	must(t, n.apply(rules))
+	flush(t)
+	var missing map[string]note
+	search := func(count int) {
+		t.Helper()
+		var err error
+		missing, err = n.ports.noteLost(missing)
+		must(t, err)
+		if noted, err := n.ports.read(name); err != nil || noted.Failure != "" || len(missing) != count {
+			t.Errorf("%d ports have no table, and the note has %+v, %v", len(missing), noted, err)
+		}
+	}
+	search(1)
+	must(t, n.ports.write(n.asked, rules, note{Index: missing[name].Index, Rules: 1})) // of a later ADD
+	search(1)
+	must(t, n.apply(rules))
+	search(0)
+	flush(t)
+	must(t, n.ports.write(n.asked, rules, note{Index: 9999})) // of an interface that is gone
+	search(0)
 }

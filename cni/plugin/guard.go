@@ -30,7 +30,7 @@ type note struct {
 	Rules int    `json:"rules"`
 	Netns string `json:"netns"`
 	Mode  string `json:"mode"`
-	// Why an observed port has no rules.
+	// Why a port has no rules: they could not be applied to an observed port, or another program has removed them.
 	Failure string `json:"failure,omitempty"`
 	// Whose port it is, as the agent wrote it.
 	Subject json.RawMessage `json:"subject,omitempty"`
@@ -155,15 +155,8 @@ func (g guards) isCurrent(name string, noted note) bool {
 // collect deletes the rules of ports that no longer exist. A port whose interface is removed after its DEL keeps them until then.
 // The table is that of a port whose DEL this is; empty: of none.
 func (g guards) collect(ended string) error {
-	files, err := os.ReadDir(g.folder)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	for _, file := range files {
-		name := file.Name()
-		if !strings.HasPrefix(name, tablePrefix) {
-			continue
-		}
+	names, err := g.noteNames()
+	for _, name := range names {
 		noted, readErr := g.read(name)
 		if errors.Is(readErr, os.ErrNotExist) {
 			continue // a DEL was faster
@@ -175,6 +168,20 @@ func (g guards) collect(ended string) error {
 		}
 	}
 	return err
+}
+
+// noteNames returns the names of the ports that have a note.
+func (g guards) noteNames() (names []string, err error) {
+	files, err := os.ReadDir(g.folder)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	for _, file := range files {
+		if strings.HasPrefix(file.Name(), tablePrefix) {
+			names = append(names, file.Name())
+		}
+	}
+	return names, err
 }
 
 // replace removes the rules of an earlier interface that had the name of one without a guard.
@@ -190,8 +197,8 @@ func (g guards) replace(name string) error {
 func (g guards) check(asked request) error {
 	name := tableName(asked)
 	noted, err := g.read(name)
-	if errors.Is(err, os.ErrNotExist) || noted.Failure != "" {
-		return nil // the agent reports the failure
+	if errors.Is(err, os.ErrNotExist) || noted.Failure != "" && noted.Rules == 0 {
+		return nil // they could not be applied, which the agent reports
 	}
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ export interface GuardSubject {
   readonly nadNamespace?: string;
 }
 
-/** A port that has rules, or on which they could not be applied. */
+/** A port that has rules, on which they could not be applied, or which has lost them. */
 export interface GuardNote {
   /** Of the table. */
   readonly name: string;

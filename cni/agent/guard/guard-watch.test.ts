@@ -216,6 +216,16 @@ describe('the reports about guards of a node', () => {
     expect(await shown('guard_counters_status')).to.deep.equal(['holdfast_guard_counters_status 0']);
   });
 
+  it('tell that another program has removed the rules of a port', async () => {
+    await note({ failure: 'another program has removed its rules' });
+    await watch.round(SIGNAL);
+    expect(events).to.deep.equal([
+      'VirtualMachine vm1 GuardNotApplied: Interface net1 of pod vms/virt-launcher-vm1 is no longer filtered by the guard of AddressPool blue: ' +
+        'another program has removed its rules',
+    ]);
+    expect((await shown('guard_ports'))[0]).to.match(/mode="Enforce",state="failed"} 1$/);
+  });
+
   it('show ports whose counters are inside of their pods', async () => {
     await note({ index: 0 });
     await watch.round(SIGNAL);

@@ -38,7 +38,7 @@ interface PortState {
   isFailureTold: boolean;
 }
 
-/** Reports what the guards of a node drop, or would drop, and on which ports they could not be applied. */
+/** Reports what the guards of a node drop, or would drop, and which ports have no rules. */
 export class GuardWatch {
   readonly #deps: GuardWatchDeps;
   readonly #tally = new DropTally();
@@ -157,8 +157,9 @@ function describePort({ namespace, pod, interfaceName }: GuardSubject): string {
   return `Interface ${interfaceName} of pod ${joinKey(namespace, pod)}`;
 }
 
-function describeFailure({ failure = '', subject }: GuardNote): string {
-  return `${describePort(subject)} is not observed by the guard of AddressPool ${subject.pool}: ${failure}`;
+function describeFailure({ failure = '', mode, subject }: GuardNote): string {
+  const isNot = mode === 'Enforce' ? 'is no longer filtered' : 'is not observed';
+  return `${describePort(subject)} ${isNot} by the guard of AddressPool ${subject.pool}: ${failure}`;
 }
 
 function describeDrops({ mode, subject }: GuardNote, reasons: readonly string[]): string {
