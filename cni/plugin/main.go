@@ -5,8 +5,6 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -26,8 +24,6 @@ const (
 	// The agent refuses requests over 1 MiB, so it also refuses a config that was cut off here.
 	maxConfig = 1<<20 + 1
 	maxAnswer = 1 << 20
-	// The agent has the same limit. The files are in memory: this many take about 20 MiB.
-	maxPendingDeletes = 4096
 	// Retry interval while the backlog of the agent's socket is full.
 	backlogRetry = 10 * time.Millisecond
 	guardVersion = 1
@@ -225,48 +221,6 @@ func answerWithoutAgent(asked request, socket string, cause error) {
 		code = notAvailable
 	}
 	fail(asked, code, "the agent of this node does not answer at "+socket+": check that its pod is running; the kubelet retries", details)
-}
-
-// storePendingDelete atomically writes the file of a DEL that the agent has to carry out later. If there are too many,
-// it writes none, and the agent releases the addresses after the pod is deleted.
-func storePendingDelete(asked request, folder string) error {
-	container, name := asked.Env["CNI_CONTAINERID"], asked.Env["CNI_IFNAME"]
-	if container == "" || name == "" {
-		return errors.New("CNI_CONTAINERID or CNI_IFNAME is absent")
-	}
-	err := os.MkdirAll(folder, 0o700)
-	files, listErr := os.ReadDir(folder)
-	if err = errors.Join(err, listErr); err != nil {
-		return err
-	}
-	if len(files) >= maxPendingDeletes {
-		os.Stderr.WriteString("holdfast: too many pending deletes in " + folder + "\n")
-		return nil
-	}
-	pending := request{Env: map[string]string{"CNI_COMMAND": "DEL", "CNI_CONTAINERID": container, "CNI_IFNAME": name}}
-	file, err := os.CreateTemp(folder, ".note-*")
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(encode(pending))
-	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
-		err = os.Rename(file.Name(), filepath.Join(folder, fileName(container, name)))
-	}
-	if err != nil {
-		os.Remove(file.Name())
-	}
-	return err
-}
-
-// fileName returns the file name for an interface of a container; the agent has the same function. Other characters are hashed.
-func fileName(container, name string) string {
-	const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-	isPlain := strings.Trim(container, letters) == "" && strings.Trim(name, letters+"._-") == ""
-	if isPlain && len(container)+len(name) <= 160 {
-		return container + "-" + name + ".json"
-	}
-	sum := sha256.Sum256([]byte(container + "/" + name))
-	return hex.EncodeToString(sum[:16]) + ".json"
 }
 
 func fail(asked request, code int, msg, details string) {
