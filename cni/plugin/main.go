@@ -80,10 +80,7 @@ func main() {
 	late := errors.New("no answer within " + timeout.String())
 
 	clean(asked, ports)
-	config, err := within(deadline, late, func() ([]byte, error) {
-		return io.ReadAll(io.LimitReader(os.Stdin, maxConfig))
-	})
-	asked.Config = string(config)
+	asked.Config, err = within(deadline, late, func() (string, error) { return readConfig(os.Stdin, asked.Env["CNI_COMMAND"]) })
 	if err != nil {
 		answerWithoutAgent(asked, socket, err)
 	}
@@ -112,6 +109,23 @@ func newRequest(environment []string) request {
 		}
 	}
 	return asked
+}
+
+// readConfig returns the config on stdin. That of a DEL has only the version, which an error repeats: a config that is too large
+// for the agent must not keep a pod from ending. Invalid text stays as it is, and the agent refuses it.
+func readConfig(stdin io.Reader, command string) (string, error) {
+	if command != "DEL" {
+		text, err := io.ReadAll(io.LimitReader(stdin, maxConfig))
+		return string(text), err
+	}
+	text, err := io.ReadAll(stdin)
+	var used struct {
+		CNIVersion any `json:"cniVersion,omitempty"`
+	}
+	if err == nil && json.Unmarshal(text, &used) == nil {
+		text, err = json.Marshal(used)
+	}
+	return string(text), err
 }
 
 // clean removes the rules of interfaces that are gone: at DEL, too, because not every runtime calls GC. The plugin bridge calls IPAM

@@ -144,6 +144,18 @@ describe('the CNI plugin binary', () => {
     expect(errorIn(await call({ ...pluginRequest('ADD'), config: 'x'.repeat(8 << 20) }))).to.include({ code: 6 });
   });
 
+  it('sends only the version of the config of a DEL, so that the agent does not refuse a large one', async () => {
+    const seen: string[] = [];
+    await serve((text) => {
+      seen.push(readPluginRequest(text).config);
+      return Promise.resolve({ exit: 0, output: '' });
+    });
+    const large = pluginRequest('DEL', {}, { junk: 'x'.repeat(8 << 20) });
+    for (const ask of [large, { ...large, config: '{"cniVersion"' }])
+      expect(await call(ask)).to.deep.equal({ exit: 0, stdout: '', stderr: '' });
+    expect(seen).to.deep.equal(['{"cniVersion":"1.0.0"}', '{"cniVersion"']);
+  });
+
   it('serves many parallel calls', async () => {
     await serve((text) => Promise.resolve({ exit: 0, output: readPluginRequest(text).env.CNI_CONTAINERID ?? '' }));
     const ids = Array.from({ length: 100 }, (_, index) => `c${index}`);
