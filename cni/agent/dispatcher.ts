@@ -32,7 +32,7 @@ interface DispatcherOptions {
   readonly metrics: RequestMetrics;
 }
 
-/** A slow API server must not delay the end of a pod. A DEL that takes longer becomes a pending delete. */
+/** A slow API server must not delay the end of a pod. A DEL that takes longer becomes a pending delete. The plugin waits 20 s. */
 const DEL_MS = 10_000;
 const DEFAULT_MS = 30_000;
 /** Cancelled work gets this time to fail with its own message, which is more precise than the one given here. */

@@ -21,6 +21,8 @@ const (
 	defaultSocket = "/run/holdfast/agent.sock"
 	// Runtimes allow two minutes or more for a sandbox.
 	defaultTimeout = 110 * time.Second
+	// The agent answers a DEL within 11 s. One that is stopped must not use up the two minutes with the first interfaces of a pod.
+	maxDeleteTimeout = 20 * time.Second
 	// The agent refuses requests over 1 MiB, so it also refuses a config that was cut off here.
 	maxConfig = 1<<20 + 1
 	maxAnswer = 1 << 20
@@ -72,15 +74,13 @@ func main() {
 	if asked.Env["CNI_COMMAND"] == "" {
 		fail(asked, invalidEnvironment, "CNI_COMMAND is absent: this program is a CNI plugin, to be called by container runtimes", "")
 	}
-	timeout, err := time.ParseDuration(os.Getenv("HOLDFAST_TIMEOUT"))
-	if err != nil || timeout <= 0 {
-		timeout = defaultTimeout
-	}
+	timeout := timeLimit(asked.Env["CNI_COMMAND"], os.Getenv("HOLDFAST_TIMEOUT"))
 	deadline := time.After(timeout)
 	late := errors.New("no answer within " + timeout.String())
 
 	clean(asked, ports)
-	asked.Config, err = within(deadline, late, func() (string, error) { return readConfig(os.Stdin, asked.Env["CNI_COMMAND"]) })
+	config, err := within(deadline, late, func() (string, error) { return readConfig(os.Stdin, asked.Env["CNI_COMMAND"]) })
+	asked.Config = config
 	if err != nil {
 		answerWithoutAgent(asked, socket, err)
 	}
@@ -109,6 +109,18 @@ func newRequest(environment []string) request {
 		}
 	}
 	return asked
+}
+
+// timeLimit returns how long the plugin may take. A setting that is invalid or absent is ignored.
+func timeLimit(command, setting string) time.Duration {
+	limit, err := time.ParseDuration(setting)
+	if err != nil || limit <= 0 {
+		limit = defaultTimeout
+	}
+	if command == "DEL" {
+		return min(limit, maxDeleteTimeout)
+	}
+	return limit
 }
 
 // readConfig returns the config on stdin. That of a DEL has only the version, which an error repeats: a config that is too large
@@ -220,7 +232,7 @@ func ask(socket string, asked request) (got answer, err error) {
 	return got, nil
 }
 
-// answerWithoutAgent answers in place of the agent, and never returns. A DEL does not wait for the agent.
+// answerWithoutAgent answers in place of the agent, and never returns. A DEL becomes a pending delete, so that the pod can end.
 func answerWithoutAgent(asked request, socket string, cause error) {
 	os.Stderr.WriteString("holdfast: " + cause.Error() + "\n")
 	code, details := tryAgain, cause.Error()
