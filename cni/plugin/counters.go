@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -79,16 +78,7 @@ func readCounters() (map[string]map[string]uint64, error) {
 }
 
 func (g guards) writeCounters(counted map[string]map[string]uint64) error {
-	return g.replaceFile(countersFile, encode(counted))
-}
-
-// replaceFile replaces a file in one step.
-func (g guards) replaceFile(name string, content []byte) error {
-	temporary := filepath.Join(g.folder, "."+name)
-	if err := os.WriteFile(temporary, content, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(temporary, filepath.Join(g.folder, name))
+	return replaceFile(g.folder, countersFile, encode(counted))
 }
 
 // noteLost tells the agent of ports that have lost their table. An ADD writes the note before the table, so the note must be the same
@@ -108,7 +98,7 @@ func (g guards) noteLost(before map[string]note) (map[string]note, error) {
 		missing[name] = noted
 		if g.isCurrent(name, before[name]) {
 			noted.Failure = rulesLost
-			err = errors.Join(err, g.replaceFile(name, encode(noted)))
+			err = errors.Join(err, replaceFile(g.folder, name, encode(noted)))
 		}
 	}
 	return missing, err

@@ -91,8 +91,10 @@ func place(name string, rules *ruleSet, at port) error {
 // write notes a port before it gets rules, so that they are always found again.
 func (g guards) write(asked request, rules *ruleSet, noted note) error {
 	noted.Netns, noted.Mode, noted.Subject = asked.Env["CNI_NETNS"], rules.Mode, rules.Subject
-	err := os.MkdirAll(g.folder, 0o700)
-	return errors.Join(err, os.WriteFile(filepath.Join(g.folder, tableName(asked)), encode(noted), 0o600))
+	if err := os.MkdirAll(g.folder, 0o700); err != nil {
+		return err
+	}
+	return replaceFile(g.folder, tableName(asked), encode(noted))
 }
 
 // deletion returns the messages that delete a table, also one that does not exist.
@@ -161,9 +163,13 @@ func (g guards) collect(ended string) error {
 		if errors.Is(readErr, os.ErrNotExist) {
 			continue // a DEL was faster
 		}
-		err = errors.Join(err, readErr)
 		hasNothing := noted.Index == 0 && noted.Failure != ""
-		if readErr == nil && (name == ended && hasNothing || !(g.isConfined && noted.Index == 0) && noted.isGone()) {
+		switch {
+		case readErr != nil && name == ended:
+			err = errors.Join(err, g.removeTables([]string{name}))
+		case readErr != nil:
+			err = errors.Join(err, fmt.Errorf("note %s: %w", name, readErr)) // its port may exist
+		case name == ended && hasNothing || !(g.isConfined && noted.Index == 0) && noted.isGone():
 			err = errors.Join(err, g.remove(name, noted))
 		}
 	}

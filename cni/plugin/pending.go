@@ -29,13 +29,18 @@ func storePendingDelete(asked request, folder string) error {
 		return nil
 	}
 	pending := request{Env: map[string]string{"CNI_COMMAND": "DEL", "CNI_CONTAINERID": container, "CNI_IFNAME": name}}
+	return replaceFile(folder, fileName(container, name), encode(pending))
+}
+
+// replaceFile writes a file in one step, so that a full disk leaves none that is cut off.
+func replaceFile(folder, name string, content []byte) error {
 	file, err := os.CreateTemp(folder, ".note-*")
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(encode(pending))
+	_, err = file.Write(content)
 	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
-		err = os.Rename(file.Name(), filepath.Join(folder, fileName(container, name)))
+		err = os.Rename(file.Name(), filepath.Join(folder, name))
 	}
 	if err != nil {
 		os.Remove(file.Name())

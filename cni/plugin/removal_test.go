@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -130,5 +131,34 @@ func TestAllRulesOfAFullNodeAreRemoved(t *testing.T) {
 	}
 	if _, err := n.ports.read(tableName(later)); err != nil {
 		t.Errorf("the note of a port that gets rules is lost: %v", err)
+	}
+}
+
+func TestANoteThatCannotBeWrittenLeavesNoFile(t *testing.T) {
+	n := newNode(t, "veth")
+	n.ports.folder = t.TempDir()
+	must(t, unix.Mount("tmpfs", n.ports.folder, "tmpfs", 0, "size=16k"))
+	t.Cleanup(func() { unix.Unmount(n.ports.folder, unix.MNT_DETACH) })
+	os.WriteFile(filepath.Join(n.ports.folder, "other"), make([]byte, 64<<10), 0o600) // as much as fits
+	guardPort(n.asked, n.ports, golden(t, "observe"))
+	must(t, n.ports.check(n.asked))
+	if files, err := os.ReadDir(n.ports.folder); err != nil || len(files) != 1 {
+		t.Errorf("files are left: %v, %v", files, err)
+	}
+}
+
+func TestADELRemovesTheNoteOfItsPortThatCannotBeRead(t *testing.T) {
+	n := newNode(t, "veth")
+	must(t, n.apply(golden(t, "observe")))
+	path := filepath.Join(n.ports.folder, tableName(n.asked))
+	must(t, os.WriteFile(path, nil, 0o600)) // as an older version did on a full disk
+	for _, other := range []string{"", "another"} {
+		if err := n.ports.collect(other); err == nil || n.tables() != 1 {
+			t.Errorf("a GC or DEL that cannot know whether the port exists removed its rules: %v", err)
+		}
+	}
+	must(t, n.ports.collect(tableName(n.asked)))
+	if _, err := os.Stat(path); !os.IsNotExist(err) || n.tables() != 0 {
+		t.Errorf("the note or the rules are left: %v", err)
 	}
 }
