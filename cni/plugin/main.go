@@ -23,8 +23,8 @@ const (
 	defaultTimeout = 110 * time.Second
 	// The agent answers a DEL within 11 s. One that is stopped must not use up the two minutes with the first interfaces of a pod.
 	maxDeleteTimeout = 20 * time.Second
-	// The agent refuses requests over 1 MiB, so it also refuses a config that was cut off here.
-	maxConfig = 1<<20 + 1
+	// The agent refuses longer requests, so it also refuses a config that was cut off here.
+	maxConfig = 256<<10 + 1
 	maxAnswer = 1 << 20
 	// Retry interval while the backlog of the agent's socket is full.
 	backlogRetry = 10 * time.Millisecond
