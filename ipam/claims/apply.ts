@@ -156,7 +156,7 @@ async function applyStatus(
     if (isNews) probes.onPublished(held);
   }
   written.wrote(key, after);
-  state.onStatusWritten(after, ips);
+  state.onStatusWritten(after);
 }
 
 /** @returns the claim as the API server stored it; undefined if it was changed or deleted meanwhile */

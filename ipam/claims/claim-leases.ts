@@ -34,7 +34,6 @@ import { leaseName } from '../../addressing/lease/lease-name.js';
 import { MAX_INTERFACE, leaseOwnerOf } from '../../addressing/lease/lease-record.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import type { LeaseBook } from '../leases/lease-book.js';
-import type { ClaimSyncState } from './sync-state.js';
 
 /** Writes the leases of a claim: allocates, changes and releases them. */
 
@@ -45,7 +44,6 @@ export interface LeaseChangeContext {
   clock: Pick<Clock, 'now' | 'wall'>;
   call: CallOptions;
   unreadable: Pick<UnreadableAddresses, 'add'>;
-  state: Pick<ClaimSyncState, 'unpublished'>;
 }
 
 /** `lost`: another writer got the address first; the next attempt picks another one. */
@@ -61,7 +59,7 @@ export async function allocateAll(
   context: LeaseChangeContext,
 ): Promise<AllocationOutcome> {
   const { addressSpace } = owner.pool;
-  const { book, state, clock, unreadable } = context;
+  const { book, clock, unreadable } = context;
   const marked = candidates.filter((candidate) => book.markPending(addressSpace, addressOf(candidate)));
   const pending = new Set(marked);
   try {
@@ -76,7 +74,6 @@ export async function allocateAll(
       if (result.kind === 'refused') {
         return { kind: 'refused', refusal: { ...result.refusal, retryAt: clock.now() + REJECTED_RETRY_MS } };
       }
-      if (result.isNew) state.unpublished.add(result.lease.metadata.uid);
     }
     return { kind: 'allocated' };
   } finally {
@@ -85,11 +82,11 @@ export async function allocateAll(
 }
 
 /**
- * The outcome for one address: the claim has it (`isNew`: this write created the lease), another writer got it first, or the API server rejected the write.
+ * The outcome for one address: the claim has it, another writer got it first, or the API server rejected the write.
  * `unreadable`: the object of that name is not a valid lease.
  */
 type LeaseAllocation =
-  | { kind: 'allocated'; lease: LeaseRecord; isNew: boolean }
+  | { kind: 'allocated' }
   | { kind: 'lost'; to: 'other' | 'unreadable' }
   | { kind: 'refused'; refusal: AllocationRefusal };
 
@@ -129,7 +126,7 @@ async function allocateLease(candidate: AllocationCandidate, context: AllocateLe
     const lease = await writeLease(client, write, call);
     if (lease === undefined) throw new TypeError(`${write.verb} of a lease returned no lease`);
     book.recordWrite(lease);
-    return { kind: 'allocated', lease: readLease(lease), isNew: candidate.kind === 'create' };
+    return { kind: 'allocated' };
   } catch (error) {
     return resolveFailedWrite(error, candidate, context);
   }
@@ -153,10 +150,10 @@ async function resolveFailedWrite(
     if (!lostRace) throw error;
     return { kind: 'lost', to: 'other' };
   }
-  return classifyLease(found, !lostRace && candidate.kind === 'create', context);
+  return classifyLease(found, context);
 }
 
-function classifyLease(found: AddressLease, isNew: boolean, context: AllocateLeaseContext): LeaseAllocation {
+function classifyLease(found: AddressLease, context: AllocateLeaseContext): LeaseAllocation {
   const { claim, book } = context;
   let lease: LeaseRecord;
   try {
@@ -166,31 +163,24 @@ function classifyLease(found: AddressLease, isNew: boolean, context: AllocateLea
   }
   book.recordWrite(found);
   const isOurs = stateOf(lease) === 'held' && lease.owner?.uid === claim.metadata.uid;
-  return isOurs ? { kind: 'allocated', lease, isNew } : { kind: 'lost', to: 'other' };
+  return isOurs ? { kind: 'allocated' } : { kind: 'lost', to: 'other' };
 }
 
 /**
- * Releases leases. A lease that this sync created and no status has shown is deleted: no pod can know its address, so it need not cool down.
+ * Releases leases, also those that no status has shown: a release without an answer may arrive after the claim shows the address, and then the
+ * claim takes the lease back.
  * @throws {Error} the first error, after all leases have been tried
  */
 export async function releaseAll(leases: readonly LeaseRecord[], context: LeaseChangeContext): Promise<void> {
   const errors: unknown[] = [];
   for (const lease of leases) {
     try {
-      await release(lease, context);
+      await writeChange(lease, releaseLease(lease, releaseTime(context.clock)), context);
     } catch (error) {
       errors.push(error);
     }
   }
   if (errors.length > 0) throw errors[0];
-}
-
-async function release(lease: LeaseRecord, context: LeaseChangeContext): Promise<void> {
-  const { name, uid, resourceVersion } = lease.metadata;
-  const change: LeaseWrite = context.state.unpublished.has(uid)
-    ? { verb: 'delete', name, uid, resourceVersion }
-    : releaseLease(lease, releaseTime(context.clock));
-  await writeChange(lease, change, context);
 }
 
 /** Records the MAC address for which the leases will be sticky after their release. */

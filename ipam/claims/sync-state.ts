@@ -31,8 +31,6 @@ export class ClaimSyncState {
   hiddenOwner: ClaimPod | undefined;
   /** UIDs of claims of this name that a live read has proven gone. */
   readonly gone = new Set<string>();
-  /** UIDs of leases that this sync created and no status has shown yet. */
-  readonly unpublished = new Set<string>();
   /** The claim's leases that existed before its last live read. */
   #knownLeases: ReadonlySet<LeaseRecord> = new Set();
 
@@ -49,8 +47,6 @@ export class ClaimSyncState {
   onClaimRead(claim: IPAMClaim | undefined, owners: readonly string[]): void {
     // a claim exists before its leases; later leases may belong to a newer claim
     for (const uid of owners) if (uid !== claim?.metadata.uid) this.gone.add(uid);
-    // another writer may have shown an address that was allocated here, even if the status no longer shows it
-    if (claim?.metadata.resourceVersion !== this.claim?.metadata.resourceVersion) this.unpublished.clear();
     this.claim = claim;
     const { arePodsLive, readOwner } = this.findings;
     this.findings = { isLive: true, arePodsLive, ...(readOwner !== undefined && { readOwner }) };
@@ -81,13 +77,11 @@ export class ClaimSyncState {
     if (purpose === 'move') delete this.findings.need;
   }
 
-  /** @param ips that the status shows now */
-  onStatusWritten(claim: IPAMClaim, ips: readonly string[]): void {
+  onStatusWritten(claim: IPAMClaim): void {
     this.claim = claim;
     // a pod that was created since the last list may have read the previous status
     this.livePods = [];
     this.findings = { ...this.findings, isLive: true, arePodsLive: false };
-    if (ips.length > 0) this.unpublished.clear();
   }
 }
 
