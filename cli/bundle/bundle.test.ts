@@ -26,6 +26,13 @@ const POD = {
   },
   status: { containerStatuses: [{ name: 'ipam', restartCount: 1 }] },
 };
+const ANNOTATIONS = { 'example.com/licence': 'licence-4711', 'network.kubevirt.io/addresses': '{"data":["10.0.0.5"]}' };
+const VM = {
+  metadata: { namespace: 'vms', name: 'vm1', annotations: ANNOTATIONS },
+  spec: {
+    template: { metadata: { annotations: ANNOTATIONS }, spec: { networks: [{ multus: { networkName: 'data' } }] } },
+  },
+};
 const LEASES = '/apis/ipam.holdfast.dev/v1alpha1/addressleases';
 const IN_SYSTEM = '/api/v1/namespaces/holdfast-system/pods';
 
@@ -92,6 +99,18 @@ describe('a bundle', () => {
     expect(missing.join('\n')).to.match(/^MISSING {2}metrics\/holdfast-system\.holdfast-ipam-x\.txt: .*401/m);
     expect((await stat(file)).mode & 0o077).to.equal(0);
     expect(harness.server.seen.filter(({ path }) => path.includes('secrets'))).to.deep.equal([]);
+  });
+
+  it('has only those annotations of a VM and its template that concern networks', async () => {
+    serve({ '/apis/kubevirt.io/v1/virtualmachines': () => ({ body: { metadata: {}, items: [VM] } }) });
+    const { transport } = harness;
+    const sources = { client: new Client(transport), transport, namespaces: new Set<string>() };
+    const rest = { limits: BUNDLE_LIMITS, version: '0.1.0', time: '', showProgress: () => undefined };
+    let text = '';
+    for await (const file of collectBundle({}, new BundleNotes(), {}, { ...sources, ...rest }))
+      if (file.path.includes('virtualmachines')) text += file.text;
+    expect(text.match(/10\.0\.0\.5/g)).to.have.length(2);
+    expect(text).not.to.include('licence');
   });
 
   it('names what the user may not read, and has the rest', async () => {

@@ -61,7 +61,7 @@ export const BUNDLED_KINDS: readonly BundledKind[] = [
   {
     ...{ resource: VIRTUAL_MACHINES, from: 'tenants', isKept: hasSecondaryNetwork },
     reduce: reduceTo(
-      ...['spec.running', 'spec.runStrategy', 'spec.template.metadata'],
+      ...['spec.running', 'spec.runStrategy', 'spec.template.metadata.labels', 'spec.template.metadata.annotations'],
       ...VM_FIELDS.map((field) => field.replace('spec', 'spec.template.spec')),
       ...['status.created', 'status.ready', 'status.printableStatus', 'status.conditions'],
     ),
@@ -121,14 +121,12 @@ function reduceTo(...paths: readonly string[]): (object: KubeObject) => KubeObje
     for (const path of paths) copyField(object as unknown as Record<string, unknown>, kept, path.split('.'));
     const { apiVersion, kind, metadata } = object;
     const { annotations = {}, ...rest } = metadata;
-    const relevant = Object.entries(annotations).filter(([name]) => RELEVANT_ANNOTATION.test(name));
-    return {
-      apiVersion,
-      kind,
-      metadata: { ...rest, annotations: Object.fromEntries(relevant) },
-      ...kept,
-    } as KubeObject;
+    return { apiVersion, kind, metadata: { ...rest, annotations: relevantIn(annotations) }, ...kept } as KubeObject;
   };
+}
+
+function relevantIn(annotations: object): object {
+  return Object.fromEntries(Object.entries(annotations).filter(([name]) => RELEVANT_ANNOTATION.test(name)));
 }
 
 /** A node, with the resources of pools only. */
@@ -156,6 +154,6 @@ function hasSecondaryNetwork(object: KubeObject): boolean {
 function copyField(from: Record<string, unknown>, to: Record<string, unknown>, [key = '', ...rest]: string[]): void {
   const value = from[key];
   if (value === undefined) return;
-  if (rest.length === 0) to[key] = value;
+  if (rest.length === 0) to[key] = key === 'annotations' ? relevantIn(asRecord(value)) : value;
   else if (isRecord(value)) copyField(value, (to[key] ??= {}) as Record<string, unknown>, rest);
 }
