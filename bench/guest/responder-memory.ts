@@ -89,7 +89,7 @@ async function measure(wire: Wire, folder: string, { kind, count, cgroup }: Meas
   let beat = 0;
   const beats = setInterval(() => {
     const metadata = { name: RESPONDER_INDEX, namespace: RESPONDERS_NAMESPACE, uid: 'index' };
-    const data = indexData(++beat, { ageMs: 0, versions: { [SET]: current.version } });
+    const data = indexData(++beat, { ageMs: 0, versions: { [SET]: current.version }, behind: {} });
     tracker.put(CONFIG_MAPS, { metadata, data });
   }, BEAT_MS);
   const server = await MemoryApiServer.start(tracker, API_PORT, { key, cert });

@@ -14,7 +14,7 @@ class Bench {
   readonly freshness = new Freshness(SET, 30_000, { now: () => this.now });
 
   read(at: number, beat: number, more: Partial<ReadIndex> = {}): void {
-    this.freshness.read({ index: INDEX, beat, ageMs: 0, versions: { [SET]: 'v1' }, ...more }, at);
+    this.freshness.read({ index: INDEX, beat, ageMs: 0, versions: { [SET]: 'v1' }, behind: {}, ...more }, at);
   }
 
   use(version = 'v1', beat?: number, ageMs = 0): void {
@@ -48,6 +48,15 @@ describe('the time for which a table is current', () => {
     bench.read(90_000, 5);
     bench.read(96_000, 7, { ageMs: 4_000 });
     expect(bench.freshness.forMs()).to.equal(16_000);
+  });
+
+  it('is shorter by the age of the last build while the table is behind, but not of another version', () => {
+    bench.use();
+    bench.read(90_000, 5);
+    bench.read(96_000, 7, { versions: {}, behind: { [SET]: { version: 'v1', ageMs: 7_000 } } });
+    expect(bench.freshness.forMs()).to.equal(13_000);
+    bench.read(99_000, 9, { versions: {}, behind: { [SET]: { version: 'v2', ageMs: 0 } } });
+    expect(bench.freshness.forMs()).to.equal(13_000);
   });
 
   it('has not begun before a second read, or while the index says nothing about the table', () => {
@@ -135,7 +144,7 @@ describe('the reads of the index', () => {
   it('count from their beginning, and show nothing new while etcd does not answer', async () => {
     let now = 100_000;
     const answers: (Error | ConfigMap)[] = [
-      { metadata: { name: 'i', uid: INDEX }, data: { beat: '7', ageMs: '30', versions: '{"a":"v1"}' } },
+      { metadata: { name: 'i', uid: INDEX }, data: { beat: '7', ageMs: '30', versions: '{"a":"v1"}' } }, // of an earlier release
       new TransportError('deadline', 'GET configmaps: no answer'),
     ];
     const seen: unknown[] = [];
@@ -153,6 +162,6 @@ describe('the reads of the index', () => {
     });
     await reads.read(new AbortController().signal);
     await reads.read(new AbortController().signal);
-    expect(seen).to.deep.equal([[{ index: INDEX, beat: 7, ageMs: 30, versions: { a: 'v1' } }, 100_000]]);
+    expect(seen).to.deep.equal([[{ index: INDEX, beat: 7, ageMs: 30, versions: { a: 'v1' }, behind: {} }, 100_000]]);
   });
 });

@@ -70,8 +70,10 @@ export class Freshness {
   /** `guest` prepares a beat after the one before was confirmed. */
   #trustIndex(): void {
     if (this.#read === undefined || this.#version === undefined) return;
-    const { versions, beat, ageMs } = this.#read;
+    const { versions, behind, beat, ageMs } = this.#read;
     if (versions[this.#table] === this.#version) this.#trust(beat - 1, ageMs);
+    const dated = behind[this.#table];
+    if (dated?.version === this.#version) this.#trust(beat - 1, dated.ageMs);
   }
 
   #trust(after: number, ageMs: number): void {

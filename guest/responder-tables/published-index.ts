@@ -3,18 +3,32 @@ import type { IndexBeat } from './published-table.js';
 
 /** The object that says which tables are current. Only `guest` writes it, which a policy enforces. */
 
-/** The tables that have everything that `guest` has seen, with their versions, by name. */
+/** What `guest` knows about its tables, by name. */
 export interface CurrentTables {
   /** How long ago everything had been seen. */
   readonly ageMs: number;
+  /** Of the tables that have everything that `guest` has seen. */
   readonly versions: Readonly<Record<string, string>>;
+  /** Of the others as they were built last. Responders of an earlier release do not read it. */
+  readonly behind: Readonly<Record<string, DatedVersion>>;
+}
+
+/** A version that shows everything until `ageMs` ago. */
+export interface DatedVersion {
+  readonly version: string;
+  readonly ageMs: number;
 }
 
 /** The index as one read showed it. */
 export interface ReadIndex extends IndexBeat, CurrentTables {}
 
-export function indexData(beat: number, { ageMs, versions }: CurrentTables): Record<string, string> {
-  return { beat: String(beat), ageMs: String(ageMs), versions: JSON.stringify(versions) };
+export function indexData(beat: number, { ageMs, versions, behind }: CurrentTables): Record<string, string> {
+  return {
+    beat: String(beat),
+    ageMs: String(ageMs),
+    versions: JSON.stringify(versions),
+    behind: JSON.stringify(behind),
+  };
 }
 
 export function beatOf({ metadata: { uid = '' }, data }: ConfigMap): IndexBeat {
@@ -22,6 +36,11 @@ export function beatOf({ metadata: { uid = '' }, data }: ConfigMap): IndexBeat {
 }
 
 export function readIndex(object: ConfigMap): ReadIndex {
-  const { ageMs, versions = '{}' } = object.data ?? {};
-  return { ...beatOf(object), ageMs: Number(ageMs), versions: JSON.parse(versions) as Record<string, string> };
+  const { ageMs, versions = '{}', behind = '{}' } = object.data ?? {};
+  return {
+    ...beatOf(object),
+    ageMs: Number(ageMs),
+    versions: JSON.parse(versions) as CurrentTables['versions'],
+    behind: JSON.parse(behind) as CurrentTables['behind'],
+  };
 }

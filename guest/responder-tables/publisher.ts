@@ -20,7 +20,7 @@ import { type HelperConfig, helperConfig } from './protocol.js';
 import { type EncodedTable, type IndexBeat, encodeTable, tableData, versionOf } from './published-table.js';
 import { requestedProbes } from './requested-probes.js';
 import { type TableCaches, buildTable, poolGuests } from './table.js';
-import type { CurrentTables } from './published-index.js';
+import type { CurrentTables, DatedVersion } from './published-index.js';
 
 /** Collects changes that come together. */
 const BATCH_MS = 50;
@@ -50,8 +50,8 @@ interface TableState {
   readonly network: string;
   /** How often something has changed on which the table depends. */
   changes: number;
-  /** The last table that was built, and the changes that it has. */
-  built?: { readonly version: string; readonly changes: number };
+  /** The last table that was built, the changes that it has, and until when the caches showed everything when the build began. */
+  built?: { readonly version: string; readonly changes: number; readonly showsUntil: number };
   notBefore: number;
 }
 
@@ -128,14 +128,19 @@ export class TablePublisher implements Reconciler {
     this.#states = new Map();
   }
 
-  /** The tables that have everything that the caches show. */
+  /** The tables that have everything that the caches show, and until when each of the others does. */
   current(): CurrentTables {
-    const showsUntil = this.#cachesShowUntil();
+    const cachesShowUntil = this.#cachesShowUntil();
     this.#markChanged();
-    const current = [...this.#states].flatMap(([name, { built, changes }]) =>
-      built?.changes === changes ? [[name, built.version] as const] : [],
-    );
-    return { ageMs: this.#ageOf(showsUntil), versions: Object.fromEntries(current) };
+    const [versions, behind]: [Record<string, string>, Record<string, DatedVersion>] = [{}, {}];
+    for (const [name, { built, changes }] of this.#states) {
+      if (built === undefined) continue;
+      const { version, showsUntil } = built;
+      if (built.changes === changes) versions[name] = version;
+      // tenants can change objects all the time, and a table that stays the same makes no new statement about itself
+      else behind[name] = { version, ageMs: this.#ageOf(showsUntil) };
+    }
+    return { ageMs: this.#ageOf(cachesShowUntil), versions, behind };
   }
 
   #cachesShowUntil(): number {
@@ -180,13 +185,14 @@ export class TablePublisher implements Reconciler {
     const { views, clock, beat } = this.#deps;
     const startedAt = clock.now();
     const { changes } = state;
-    const statement = { after: beat(), ageMs: this.#ageOf(this.#cachesShowUntil()) };
+    const showsUntil = this.#cachesShowUntil();
+    const statement = { after: beat(), ageMs: this.#ageOf(showsUntil) };
     const evaluated = views.directory.stateOf(state.pool);
     // without a valid pool, nothing is known that could replace the last table, which gets older
     if (evaluated?.kind !== 'served') return;
     const encoded = await this.#build(name, evaluated.pool, signal);
     if (encoded === undefined) return;
-    state.built = { version: encoded.version, changes };
+    state.built = { version: encoded.version, changes, showsUntil };
     const known = this.#written.get(name) ?? this.#tables.cache.get(joinKey(RESPONDERS_NAMESPACE, name));
     if (known === undefined || versionOf(known) !== encoded.version)
       await this.#write(name, known, tableData(encoded, statement), signal);

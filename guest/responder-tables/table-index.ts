@@ -74,7 +74,7 @@ export class TableIndex implements Reconciler {
       // the UID, which beats need, is known afterwards
       const tables = current();
       // most clusters have no responders
-      if (Object.keys(tables.versions).length > 0)
+      if (Object.keys({ ...tables.versions, ...tables.behind }).length > 0)
         this.#confirmed = await client.create(CONFIG_MAPS, { metadata: ref, data: indexData(1, tables) }, options);
       return;
     }

@@ -11,12 +11,15 @@ import { adminPool, cacheOf, nad } from '../../../test/objects/pool-objects.js';
 import { Freshness } from '../../responder-process/freshness.js';
 import { runAtOnce } from '../../../kube/run-in-slices.js';
 import type { TableEntry } from '../protocol.js';
+import type { CurrentTables } from '../published-index.js';
 import type { TableStatement } from '../published-table.js';
 import { buildTable, poolGuests } from '../table.js';
 
 export const MAX_STALENESS_MS = 30_000;
 const READ_MS = MAX_STALENESS_MS / 5;
 const BEAT_MS = MAX_STALENESS_MS / 15;
+/** The longest pause between two builds. */
+export const BUILD_MS = MAX_STALENESS_MS / 5;
 export const KINDS = ['claims', 'vmis', 'leases'] as const;
 export type Kind = (typeof KINDS)[number];
 
@@ -49,7 +52,7 @@ export class Published {
   tableVersion = 1;
   table: StoredTable | undefined;
   indexVersion = 1;
-  index = { beat: 1, ageMs: Infinity, versions: {} as Record<string, string> };
+  index: CurrentTables & { beat: number } = { beat: 1, ageMs: Infinity, versions: {}, behind: {} };
 }
 
 /** A replica of `guest`, with its watches, which stop and continue one by one, and its writes, which may be held up on their way. */
@@ -65,7 +68,10 @@ export class LaggingGuest {
   #beatAt = -Infinity;
   #confirmed: number | undefined;
   #held: (() => void)[] | undefined;
+  #built: { version: string; at: number; showsUntil: number } | undefined;
   leads = false;
+  /** Something that alters no table changes all the time, so it never has all changes, and builds so seldom. 0: it has all. Infinity: its pool is invalid. */
+  buildMs = 0;
   /** Its API server has no connection to etcd: watches go on to progress, and show nothing new; no write succeeds. */
   isCutOff = false;
   readonly stopped = new Set<Kind>();
@@ -86,7 +92,7 @@ export class LaggingGuest {
   }
 
   get isHealthy(): boolean {
-    return this.leads && !this.isCutOff && this.stopped.size === 0 && this.#held === undefined;
+    return this.leads && this.buildMs === 0 && !this.isCutOff && this.stopped.size === 0 && this.#held === undefined;
   }
 
   follow(changes: readonly Change[], now: number): void {
@@ -97,6 +103,7 @@ export class LaggingGuest {
       for (const change of changes.slice(this.#seen[kind])) if (change.kind === kind) this.#apply(change);
       this.#seen[kind] = changes.length;
     }
+    if (!this.leads) this.#built = undefined;
     if (!this.leads || this.isCutOff || (this.#held?.length ?? 0) > 0) return;
     this.#work(now);
   }
@@ -104,29 +111,39 @@ export class LaggingGuest {
   #work(now: number): void {
     const published = this.#published;
     this.#confirmed ??= published.index.beat;
-    const guests = runAtOnce(poolGuests(pool, { ...this.#caches, networks, directory }));
-    const { entries } = runAtOnce(buildTable(pool, guests));
-    const version = shortHash(JSON.stringify([...entries]), 16);
-    const ageMs = now - Math.min(...Object.values(this.#progress));
-    const after = { index: INDEX, beat: this.#confirmed };
-    if (published.table?.statement.version !== version) {
-      const { tableVersion } = published;
-      this.#send(() => {
-        if (published.tableVersion !== tableVersion) return;
-        published.tableVersion++;
-        published.table = { statement: { version, after, ageMs }, entries };
-      });
-    }
-    if (now - this.#beatAt < BEAT_MS) return;
+    const showsUntil = Math.min(...Object.values(this.#progress));
+    if (now - (this.#built?.at ?? -Infinity) >= this.buildMs) this.#build(now, showsUntil);
+    if (now - this.#beatAt < BEAT_MS || this.#built === undefined) return;
     this.#beatAt = now;
     const { indexVersion } = published;
-    const index = { beat: this.#confirmed + 1, ageMs, versions: { [SET]: version } };
+    const { version } = this.#built;
+    const tables =
+      this.buildMs > 0
+        ? { versions: {}, behind: { [SET]: { version, ageMs: now - this.#built.showsUntil } } }
+        : { versions: { [SET]: version }, behind: {} };
+    const index = { beat: this.#confirmed + 1, ageMs: now - showsUntil, ...tables };
     this.#send(() => {
       this.#confirmed = undefined;
       if (published.indexVersion !== indexVersion) return;
       published.indexVersion++;
       published.index = index;
       this.#confirmed = index.beat;
+    });
+  }
+
+  #build(now: number, showsUntil: number): void {
+    const published = this.#published;
+    const guests = runAtOnce(poolGuests(pool, { ...this.#caches, networks, directory }));
+    const { entries } = runAtOnce(buildTable(pool, guests));
+    const version = shortHash(JSON.stringify([...entries]), 16);
+    this.#built = { version, at: now, showsUntil };
+    if (published.table?.statement.version === version) return;
+    const { tableVersion } = published;
+    const after = this.#confirmed === undefined ? undefined : { index: INDEX, beat: this.#confirmed };
+    this.#send(() => {
+      if (published.tableVersion !== tableVersion) return;
+      published.tableVersion++;
+      published.table = { statement: { version, after, ageMs: now - showsUntil }, entries };
     });
   }
 
