@@ -1,11 +1,14 @@
 import type { Pool } from '../addressing/pool/pool.js';
+import { affectedClaims } from '../addressing/directory/affected.js';
+import type { NetworkChanges } from '../addressing/directory/directory.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import { type VirtualMachineInstance, isReportedBy } from '../api/kubevirt.js';
+import { objectKey } from '../api/meta.js';
 import { parseMac } from '../api/mac-address.js';
 import { DEFAULT_ROUTE_ANNOTATION } from '../api/names.js';
 import { ownerOfVmi } from '../api/vm-claims.js';
-import type { ParsedNad } from '../cluster/transforms.js';
-import { workloadOfClaim } from '../cluster/watch-specs.js';
+import { type ParsedNad, changesNetwork } from '../cluster/transforms.js';
+import { BY_NAD, workloadOfClaim } from '../cluster/watch-specs.js';
 import type { Lister } from '../kube/informers/cache.js';
 import type { ObjectChange } from '../kube/informers/informer.js';
 import { CachedGuestView, type GuestListers } from './cached-view.js';
@@ -58,39 +61,70 @@ function isGroupAddress(mac: string): boolean {
   return (Number.parseInt(mac.slice(0, 2), 16) & 1) === 1 || mac === '00:00:00:00:00:00';
 }
 
-interface RememberedCaches extends GuestListers {
-  readonly vmis: Pick<Lister<VirtualMachineInstance>, 'get'>;
+interface WorkloadCaches {
+  /** With the indexes {@link BY_NAD} and those that {@link affectedClaims} needs. */
+  readonly claims: Pick<Lister<IPAMClaim>, 'byIndex'>;
+  /** With the index {@link BY_NAD}. */
+  readonly vmis: Pick<Lister<VirtualMachineInstance>, 'byIndex'>;
 }
 
-/** Sources of change events for the caches. An informer and a directory are such sources. */
-interface GuestChanges {
-  readonly claims: { onChange(handler: (change: ObjectChange<IPAMClaim>) => void): void };
-  readonly directory: { onChange(handler: () => void): void };
+/** Sources of change events for pools and NADs. An informer and a directory are such sources. */
+interface NetworkSources {
+  readonly networks: { onChange(handler: (change: ObjectChange<ParsedNad>) => void): void };
+  readonly directory: { onChange(handler: (changes: NetworkChanges) => void): void };
 }
 
 /**
- * Remembers the guests of each VMI until something changes that they depend on: the VMI, the claims of its owner, or pools and NADs. A change of
- * one VM then costs the same whatever the number of the others.
+ * Calls the handler with the keys of the workloads whose guests a change of pools or NADs may concern. Tenants may name the networks of others in their
+ * NADs: guests that use no NAD of their namespace cost nothing.
+ */
+export function onAffectedWorkloads(
+  { claims, vmis }: WorkloadCaches,
+  { networks, directory }: NetworkSources,
+  handler: (workloads: readonly string[]) => void,
+): void {
+  directory.onChange((changes) => handler(affectedClaims(changes, claims).flatMap(workloadOfClaim)));
+  // whatever network it names now
+  networks.onChange((change) => {
+    if (!changesNetwork(change)) return;
+    const nad = objectKey(change.object);
+    handler([...claims.byIndex(BY_NAD, nad).flatMap(workloadOfClaim), ...vmis.byIndex(BY_NAD, nad).map(objectKey)]);
+  });
+}
+
+interface RememberedCaches extends GuestListers {
+  readonly vmis: Lister<VirtualMachineInstance>;
+}
+
+interface GuestChanges extends NetworkSources {
+  readonly claims: { onChange(handler: (change: ObjectChange<IPAMClaim>) => void): void };
+}
+
+/**
+ * Remembers the guests of each VMI until something changes that they depend on: the VMI, the claims of its owner, or their pools and NADs. A change of
+ * one VM, or of one NAD, then costs the same whatever the number of others.
  */
 export class RememberedGuests {
   readonly #caches: RememberedCaches;
-  #known = new WeakMap<VirtualMachineInstance, Layer2Guests>();
+  readonly #known = new WeakMap<VirtualMachineInstance, Layer2Guests>();
 
   constructor(caches: RememberedCaches) {
     this.#caches = caches;
   }
 
   /** Subscribes to changes. Call it before other subscribers, so that they see the new state when they ask. */
-  follow({ claims, directory }: GuestChanges): void {
-    claims.onChange(({ object, before = object }) => {
-      for (const key of [...workloadOfClaim(before), ...workloadOfClaim(object)]) {
-        const vmi = this.#caches.vmis.get(key);
-        if (vmi !== undefined) this.#known.delete(vmi);
-      }
-    });
-    directory.onChange(() => {
-      this.#known = new WeakMap();
-    });
+  follow({ claims, ...sources }: GuestChanges): void {
+    claims.onChange(({ object, before = object }) =>
+      this.#forget([...workloadOfClaim(before), ...workloadOfClaim(object)]),
+    );
+    onAffectedWorkloads(this.#caches, sources, (workloads) => this.#forget(workloads));
+  }
+
+  #forget(workloads: readonly string[]): void {
+    for (const key of workloads) {
+      const vmi = this.#caches.vmis.get(key);
+      if (vmi !== undefined) this.#known.delete(vmi);
+    }
   }
 
   /** @param vmi as it is in the cache */

@@ -1,5 +1,6 @@
 import { BY_NETWORK } from '../addressing/directory/affected.js';
 import type { PoolDirectory } from '../addressing/directory/directory.js';
+import type { EvaluatedPool } from '../addressing/directory/pool-state.js';
 import type { Pool } from '../addressing/pool/pool.js';
 import { type IPAMClaim, claimGuestMacOf, claimOwnerOf, claimVmNetworkOf, macHeldSince } from '../api/ipam-claim.js';
 import type { VirtualMachineInstance } from '../api/kubevirt.js';
@@ -97,18 +98,33 @@ function* runningGuests(networks: ReadonlySet<string>, caches: GuestCaches): Gen
   return found;
 }
 
+type Wires = Pick<PoolDirectory, 'poolsBySegment'>;
+
 /** Returns the networks, and those whose responders answer on a layer-2 segment of one of them. */
-export function networksOnWire(
-  networks: readonly string[],
-  { poolsBySegment }: Pick<PoolDirectory, 'poolsBySegment'>,
-): Set<string> {
+export function networksOnWire(networks: readonly string[], { poolsBySegment }: Wires): Set<string> {
   const given = new Set(networks);
   const found = new Set(networks);
   for (const pools of poolsBySegment.values()) {
-    const beside = [...pools].filter(({ hasResponders }) => hasResponders).map(({ network }) => network);
+    const beside = answeredNetworks(pools);
     if (beside.some((network) => given.has(network))) for (const each of beside) found.add(each);
   }
   return found;
+}
+
+/** Returns the networks that joined or left a layer-2 segment of others: a MAC address may have another guest there now. */
+export function movedNetworks(before: Wires, after: Wires): string[] {
+  if (before.poolsBySegment === after.poolsBySegment) return [];
+  const segments = new Set([before, after].flatMap(({ poolsBySegment }) => [...poolsBySegment.keys()]));
+  return [...segments].flatMap((segment) => {
+    const old = new Set(answeredNetworks(before.poolsBySegment.get(segment)));
+    const current = new Set(answeredNetworks(after.poolsBySegment.get(segment)));
+    if (old.size < 2 && current.size < 2) return [];
+    return [...new Set([...old, ...current])].filter((network) => old.has(network) !== current.has(network));
+  });
+}
+
+function answeredNetworks(pools: Iterable<EvaluatedPool> = []): string[] {
+  return [...pools].filter(({ hasResponders }) => hasResponders).map(({ network }) => network);
 }
 
 /** The keys of the workloads that have claims on the networks. */

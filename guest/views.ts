@@ -43,7 +43,7 @@ export function createGuestViews(
     networks: networks.cache,
     directory,
   });
-  remembered.follow({ claims, directory });
+  remembered.follow({ claims, networks, directory });
   return { watched, directory, remembered, gate, onGateChange: (handler: () => void) => handlers.push(handler) };
 }
 

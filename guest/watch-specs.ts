@@ -1,7 +1,7 @@
 import { NETWORK_INDEXES } from '../addressing/directory/affected.js';
 import { type LeaseRecord, readLease, stateOf } from '../addressing/lease/lease.js';
 import type { AddressLease } from '../api/address-lease.js';
-import type { IPAMClaim } from '../api/ipam-claim.js';
+import { type IPAMClaim, claimNadOf } from '../api/ipam-claim.js';
 import { truncate } from '../api/json.js';
 import type {
   VirtualMachine,
@@ -15,7 +15,7 @@ import { MAX_GUEST_TEXT_LENGTH, MAX_REPORTED_ADDRESSES, MAX_VM_NETWORKS } from '
 import { type ObjectMeta, joinKey } from '../api/meta.js';
 import { DEFAULT_ROUTE_ANNOTATION, IPAM_CLAIM_KIND, LEASE_OWNER_KIND, NETWORK_DATA_ANNOTATION } from '../api/names.js';
 import { identityMetadataOf } from '../cluster/transforms.js';
-import { BY_WORKLOAD, CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../cluster/watch-specs.js';
+import { BY_NAD, BY_WORKLOAD, CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../cluster/watch-specs.js';
 import type { WatchSpec } from '../kube/informers/informers.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS, VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES } from '../kube/resources.js';
 import { boundedDhcpOptions } from './dhcp-options.js';
@@ -40,10 +40,17 @@ export const GUEST_VMIS: WatchSpec<VirtualMachineInstance> = {
   optional: true,
 };
 
+/** With those of claims by the NAD that they name. */
+export const GUEST_CLAIM_INDEXES = {
+  ...CLAIM_INDEXES,
+  ...NETWORK_INDEXES,
+  [BY_NAD]: (claim: IPAMClaim) => [claimNadOf(claim) ?? []].flat(),
+};
+
 export const GUEST_CLAIMS: WatchSpec<IPAMClaim> = {
   resource: IPAM_CLAIMS,
   transform: transformGuestClaim,
-  indexes: { ...CLAIM_INDEXES, ...NETWORK_INDEXES },
+  indexes: GUEST_CLAIM_INDEXES,
   optional: true,
 };
 

@@ -11,7 +11,7 @@ import {
   NETWORK_DATA_WRITTEN,
   RESPONDERS_NAMESPACE,
 } from '../../api/names.js';
-import { CLAIM_INDEXES } from '../../cluster/watch-specs.js';
+import { CLAIM_INDEXES, VMI_INDEXES } from '../../cluster/watch-specs.js';
 import { PoolDirectory } from '../../addressing/directory/directory.js';
 import { Cache } from '../../kube/informers/cache.js';
 import { isConflict } from '../../kube/errors.js';
@@ -20,6 +20,7 @@ import { ManualClock } from '../../test/manual-clock.js';
 import { adminPool, cacheOf, nad } from '../../test/objects/pool-objects.js';
 import { claim, vmReference, vmi } from '../../test/objects/workload-objects.js';
 import type { GuestViews } from '../views.js';
+import { GUEST_CLAIM_INDEXES } from '../watch-specs.js';
 import { parseAddress } from '../../addressing/address/address.js';
 import { createLease } from '../../addressing/lease/lease.js';
 import { NETWORK_INDEXES } from '../../addressing/directory/affected.js';
@@ -209,35 +210,65 @@ describe('the condition GuestServed', () => {
     });
   }
 
-  it('is looked at on all networks of a layer-2 segment, also when one of them leaves it', async () => {
-    const bridged = (network: string, bridge: string) =>
-      nad(`vms/${network}`, { name: network, type: 'bridge', bridge });
-    const networks = cacheOf([bridged('blue', 'br0'), bridged('green', 'br0'), bridged('red', 'br1')]);
-    const pools = cacheOf(['blue', 'green', 'red'].map((network) => adminPool(network, { network, guest: dhcp })));
-    const directory = new PoolDirectory({ pools, networks });
-    const claims = new Cache<IPAMClaim>({ ...CLAIM_INDEXES, ...NETWORK_INDEXES });
-    let tell: (change: { object: IPAMClaim }) => void = () => undefined;
-    const watched = {
-      claims: { cache: claims, onChange: (handler: typeof tell) => (tell = handler) },
-      vmis: { cache: cacheOf<VirtualMachineInstance>([]), onChange: () => undefined },
-      networks: { cache: networks, onChange: () => undefined },
-    };
-    const clock = new ManualClock(0);
-    expect(directory.poolsOf('red'), 'the first state is no change').to.have.length(1);
-    const views = { watched, directory } as unknown as GuestViews;
-    const keys: string[][] = [];
-    new ServedConditions({ views, client: {} as never, clock, sets: setsOf([]) }).listen((added) =>
-      keys.push([...added]),
-    );
-    tell({ object: claim({ network: 'green' }) });
-    clock.advanceTo(1_000);
-    networks.set(bridged('green', 'br1'));
-    directory.changed();
-    await Promise.resolve();
-    clock.advanceTo(2_000);
-    expect(keys.map((each) => each.sort())).to.deep.equal([
-      ['blue', 'green'],
-      ['blue', 'green', 'red'],
-    ]);
+  describe('is looked at', () => {
+    const bridged = (network: string, bridge: string, key = `vms/${network}`) =>
+      nad(key, { name: network, type: 'bridge', bridge });
+
+    /** Three networks without guests, on two segments. */
+    function bench(more: Partial<AddressPool['spec']> = {}) {
+      const networks = cacheOf([bridged('blue', 'br0'), bridged('green', 'br0'), bridged('red', 'br1')]);
+      const names = ['blue', 'green', 'red'];
+      const pools = cacheOf(names.map((network) => adminPool(network, { network, guest: dhcp, ...more })));
+      const directory = new PoolDirectory({ pools, networks });
+      const claims = new Cache<IPAMClaim>(GUEST_CLAIM_INDEXES);
+      let tellClaim: (change: { object: IPAMClaim }) => void = () => undefined;
+      let tellNad: (change: { object: KubeObject }) => void = () => undefined;
+      const watched = {
+        claims: { cache: claims, onChange: (handler: typeof tellClaim) => (tellClaim = handler) },
+        vmis: { cache: new Cache<VirtualMachineInstance>(VMI_INDEXES), onChange: () => undefined },
+        networks: { cache: networks, onChange: (handler: typeof tellNad) => (tellNad = handler) },
+      };
+      const clock = new ManualClock(0);
+      expect(directory.poolsOf('red'), 'the first state is no change').to.have.length(1);
+      const views = { watched, directory } as unknown as GuestViews;
+      const keys: string[][] = [];
+      new ServedConditions({ views, client: {} as never, clock, sets: setsOf([]) }).listen((added) =>
+        keys.push([...added].sort()),
+      );
+      const changeNad = async (object: ReturnType<typeof nad>) => {
+        networks.set(object);
+        directory.changed();
+        tellNad({ object });
+        await Promise.resolve();
+      };
+      const changeClaim = (object: IPAMClaim) => {
+        claims.set(object);
+        tellClaim({ object });
+      };
+      return { changeNad, changeClaim, clock, keys };
+    }
+
+    it('on all networks of a layer-2 segment, also when one of them leaves it', async () => {
+      const { changeNad, changeClaim, clock, keys } = bench();
+      changeClaim(claim({ network: 'green' }));
+      clock.advanceTo(1_000);
+      await changeNad(bridged('green', 'br1'));
+      clock.advanceTo(2_000);
+      expect(keys).to.deep.equal([
+        ['blue', 'green'],
+        ['blue', 'green', 'red'],
+      ]);
+    });
+
+    it('when the NAD of a claim changes, but not when another namespace has one of its network', async () => {
+      const { changeNad, changeClaim, clock, keys } = bench({ namespaces: ['vms'] });
+      changeClaim(claim({ network: 'red', nad: 'vms/red' }));
+      clock.advanceTo(1_000);
+      await changeNad(bridged('red', 'br2', 'apps/red'));
+      clock.advanceTo(2_000);
+      await changeNad(bridged('red', 'br3', 'vms/red'));
+      clock.advanceTo(3_000);
+      expect(keys.slice(1)).to.deep.equal([[], ['red']]);
+    });
   });
 });

@@ -15,7 +15,6 @@ import {
   RESPONDERS_NAMESPACE,
 } from '../../api/names.js';
 import { conditionOf, conditionsPatch, hasConditions } from '../../cluster/claim-conditions.js';
-import { changesNetwork } from '../../cluster/transforms.js';
 import { BY_WORKLOAD } from '../../cluster/watch-specs.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
@@ -23,12 +22,14 @@ import type { Sync } from '../../kube/controller-loop.js';
 import type { Informer } from '../../kube/informers/informer.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS } from '../../kube/resources.js';
 import { forEachParallel, runInSlices } from '../../kube/run-in-slices.js';
+import { onAffectedWorkloads } from '../layer2-guests.js';
 import { leasedAddresses, shownAddresses } from '../leased-addresses.js';
 import {
   type GuestCaches,
   type RefusedGuest,
   type ServedGuest,
   findGuests,
+  movedNetworks,
   networksOnWire,
 } from '../running-guests.js';
 import { fairOrder } from '../fair-order.js';
@@ -68,6 +69,7 @@ export class ServedConditions implements Reconciler {
   readonly #caches: GuestCaches;
   /** The networks that changed since the last batch. */
   readonly #changed = new Set<string>();
+  #isDue = false;
   /** As the last batch found them. */
   #wires: Pick<PoolDirectory, 'poolsBySegment'> = { poolsBySegment: new Map() };
 
@@ -80,18 +82,15 @@ export class ServedConditions implements Reconciler {
 
   listen(add: (keys: Iterable<string>) => void): void {
     const { watched, directory } = this.#deps.views;
-    const { vmis, claims } = watched;
-    const collect = (networks: readonly string[]) => this.#collect(networks, add);
+    const { vmis, claims, networks } = watched;
+    const collect = (changed: readonly string[]) => this.#collect(changed, add);
+    const networksOf = (workload: string) =>
+      claims.cache.byIndex(BY_WORKLOAD, workload).map(({ spec }) => spec.network);
     claims.onChange(({ object }) => collect([object.spec.network]));
-    vmis.onChange(({ object }) => {
-      const own = claims.cache.byIndex(BY_WORKLOAD, objectKey(object));
-      collect(own.map(({ spec }) => spec.network));
-    });
-    watched.networks.onChange((change) => {
-      const { config } = change.object;
-      if (config.ok && changesNetwork(change)) collect([config.network.name]);
-    });
-    directory.onChange((changes) => collect([...changes.keys()]));
+    vmis.onChange(({ object }) => collect(networksOf(objectKey(object))));
+    onAffectedWorkloads({ claims: claims.cache, vmis: vmis.cache }, { networks, directory }, (workloads) =>
+      collect(workloads.flatMap(networksOf)),
+    );
     this.#deps.sets.onChange(({ object: { metadata } }) => {
       collect(watched.pools.cache.byIndex(BY_RESPONDER_SET, metadata.name).map(({ spec }) => spec.network));
     });
@@ -155,13 +154,15 @@ export class ServedConditions implements Reconciler {
     await this.#deps.client.patch(IPAM_CLAIMS, { namespace, name }, { type: 'merge', body }, { subresource: 'status' });
   }
 
+  /** @param networks without one, networks may have moved to other segments */
   #collect(networks: readonly string[], add: (keys: Iterable<string>) => void): void {
-    if (networks.length === 0) return;
-    const isFirst = this.#changed.size === 0;
     for (const network of networks) this.#changed.add(network);
-    if (!isFirst) return;
+    if (this.#isDue) return;
+    this.#isDue = true;
     this.#deps.clock.setTimer(BATCH_MS, () => {
+      this.#isDue = false;
       const { poolsBySegment } = this.#deps.views.directory;
+      for (const network of movedNetworks(this.#wires, { poolsBySegment })) this.#changed.add(network);
       // a network that has left a segment may have had a MAC address there
       const wires = [this.#wires, { poolsBySegment }].map((wire) => networksOnWire([...this.#changed], wire));
       this.#wires = { poolsBySegment };

@@ -1,9 +1,8 @@
-import { BY_NETWORK } from '../../addressing/directory/affected.js';
 import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import { joinKey, objectKey } from '../../api/meta.js';
-import { changesNetwork } from '../../cluster/transforms.js';
 import { BY_WORKLOAD, workloadOfClaim } from '../../cluster/watch-specs.js';
-import { networksOnWire } from '../running-guests.js';
+import { onAffectedWorkloads } from '../layer2-guests.js';
+import { movedNetworks, networksOnWire } from '../running-guests.js';
 import type { GuestViews } from '../views.js';
 import { probedPoolOf } from '../watch-specs.js';
 
@@ -12,8 +11,8 @@ export class AffectedNetworks {
   readonly #views: GuestViews;
   /** Of a claim, VMI or lease that has changed. */
   readonly #networks = new Set<string>();
-  /** Whose pools or NADs have changed: other interfaces of their VMs may get or lose the default route. */
-  readonly #redefined = new Set<string>();
+  /** Workloads on pools or NADs that have changed: other interfaces of their VMs may get or lose the default route. */
+  readonly #workloads = new Set<string>();
   /** Whose addresses ipam wants probed, or no longer. */
   #pools = new Set<string>();
   /** As they were when the networks were taken last. */
@@ -47,15 +46,13 @@ export class AffectedNetworks {
       }
       onChange();
     });
-    networks.onChange((change) => {
-      if (!changesNetwork(change)) return;
-      const { object, before = object } = change;
-      for (const { config } of [before, object]) if (config.ok) this.#redefined.add(config.network.name);
+    onAffectedWorkloads({ claims: claims.cache, vmis: vmis.cache }, { networks, directory }, (workloads) => {
+      for (const workload of workloads) this.#workloads.add(workload);
       onChange();
     });
     directory.onChange((changes) => {
-      for (const network of changes.keys()) this.#redefined.add(network);
-      onChange();
+      // an administrator's pool, whose table says more than its guests
+      for (const [network, namespaces] of changes) if (namespaces === undefined) this.#networks.add(network);
     });
   }
 
@@ -63,7 +60,9 @@ export class AffectedNetworks {
   take(): { networks: ReadonlySet<string>; pools: ReadonlySet<string> } {
     // the directory tells its changes at the latest when it is asked
     const { poolsBySegment } = this.#views.directory;
-    this.#addRoutes();
+    for (const workload of this.#workloads) this.#addWorkload(workload);
+    this.#workloads.clear();
+    for (const network of movedNetworks(this.#wires, { poolsBySegment })) this.#networks.add(network);
     // a network that has left a segment may have had a MAC address there
     const wires = [this.#wires, { poolsBySegment }].map((wire) => networksOnWire([...this.#networks], wire));
     const pools = this.#pools;
@@ -71,18 +70,6 @@ export class AffectedNetworks {
     this.#networks.clear();
     this.#pools = new Set();
     return { networks: new Set(wires.flatMap((each) => [...each])), pools };
-  }
-
-  #addRoutes(): void {
-    const { cache } = this.#views.watched.claims;
-    const workloads = new Set<string>();
-    for (const network of this.#redefined) {
-      this.#networks.add(network);
-      for (const claim of cache.byIndex(BY_NETWORK, network))
-        for (const workload of workloadOfClaim(claim)) workloads.add(workload);
-    }
-    this.#redefined.clear();
-    for (const workload of workloads) this.#addWorkload(workload);
   }
 
   #addWorkload(workload: string): void {
