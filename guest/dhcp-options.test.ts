@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { VirtualMachineInstance, VmDhcpOptions, VmiSpec } from '../api/kubevirt.js';
-import { boundedDhcpOptions, vmDhcpOf } from './dhcp-options.js';
+import { MAX_IGNORED, boundedDhcpOptions, vmDhcpOf } from './dhcp-options.js';
 
 function vmi(dhcpOptions?: VmDhcpOptions, spec: VmiSpec = {}, name = 'web'): VirtualMachineInstance {
   const given = dhcpOptions && { dhcpOptions: boundedDhcpOptions(dhcpOptions) };
@@ -54,6 +54,23 @@ describe('DHCP options of a VM', () => {
       'privateOptions 224 is there twice',
       'privateOptions 225 makes all longer than 512 bytes',
     ]);
+  });
+
+  it('are read from the first 64 NTP servers, and 8 problems are named and the others counted', () => {
+    const { options, ignored } = ofBlue({ ntpServers: [...Array.from({ length: 329 }, () => ''), '10.1.0.1'] });
+    expect(options).to.deep.equal([]);
+    expect(ignored).to.have.length(MAX_IGNORED + 1);
+    expect(ignored.slice(0, 2)).to.deep.equal([
+      'ntpServers has more than 64 items',
+      'ntpServers "" is not an IPv4 address',
+    ]);
+    expect(ignored.at(-1)).to.equal('and 57 more');
+    const ntpServers = Array.from({ length: 63 }, (_, index) => `10.1.0.${index}`);
+    expect(ofBlue({ ntpServers })).to.deep.include({ ignored: [] });
+    expect(ofBlue({ ntpServers: [...ntpServers, '1.1.1.1'] })).to.deep.include({
+      options: [],
+      ignored: ['ntpServers is longer than 255 bytes'],
+    });
   });
 
   it('are not kept in memory if they are much longer than what a guest can get', () => {

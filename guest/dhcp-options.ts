@@ -1,5 +1,5 @@
+import { isIPv4 } from 'node:net';
 import type { VirtualMachineInstance, VmDhcpOptions, VmiSpec } from '../api/kubevirt.js';
-import { parseAddress } from '../addressing/address/address.js';
 import type { DhcpOption } from '../addressing/pool/dhcp-options.js';
 import { isDomain } from '../addressing/pool/guest.js';
 
@@ -17,6 +17,10 @@ export interface VmDhcp {
 /** Bytes of the options of one interface, with a code and a length each: `maxEntryOptions` of `guest/packets/protocol.go`. */
 export const MAX_DHCP_OPTION_BYTES = 512;
 const MAX_VALUE = 255;
+/** NTP servers of one interface that are read. An option holds 63. */
+export const MAX_NTP_SERVERS = 64;
+/** Clauses that are kept for each interface, and shown. The others are counted. */
+export const MAX_IGNORED = 8;
 const [NTP, TFTP_SERVER, BOOT_FILE] = [42, 66, 67];
 const [FIRST_PRIVATE, LAST_PRIVATE, MICROSOFT_ROUTES] = [224, 254, 249];
 /** More text than all options may have: it is not kept in memory. */
@@ -53,14 +57,14 @@ function readOptions(given: VmDhcpOptions): { options: DhcpOption[]; ignored: st
   if (given.bootFileName === TOO_LONG.bootFileName)
     return { options: [], ignored: [`all of them together are longer than ${MAX_TEXT} characters`] };
   const options = new Map<number, DhcpOption>();
-  const ignored: string[] = [];
+  const ignored = new IgnoredClauses();
   let bytes = 0;
   const add = (field: string, code: number, value: Buffer): void => {
     if (value.length === 0) return;
-    if (options.has(code)) ignored.push(`${field} is there twice`);
-    else if (value.length > MAX_VALUE) ignored.push(`${field} is longer than ${MAX_VALUE} bytes`);
+    if (options.has(code)) ignored.add(`${field} is there twice`);
+    else if (value.length > MAX_VALUE) ignored.add(`${field} is longer than ${MAX_VALUE} bytes`);
     else if (bytes + 2 + value.length > MAX_DHCP_OPTION_BYTES)
-      ignored.push(`${field} makes all longer than ${MAX_DHCP_OPTION_BYTES} bytes`);
+      ignored.add(`${field} makes all longer than ${MAX_DHCP_OPTION_BYTES} bytes`);
     else {
       bytes += 2 + value.length;
       options.set(code, { code, value: value.toString('hex') });
@@ -69,28 +73,38 @@ function readOptions(given: VmDhcpOptions): { options: DhcpOption[]; ignored: st
   const { bootFileName = '', tftpServerName = '', ntpServers = [], privateOptions = [] } = given;
   add('bootFileName', BOOT_FILE, Buffer.from(bootFileName));
   add('tftpServerName', TFTP_SERVER, Buffer.from(tftpServerName));
-  add('ntpServers', NTP, Buffer.concat(ntpServers.map((text) => readNtpServer(text, ignored))));
+  add('ntpServers', NTP, readNtpServers(ntpServers, ignored));
   for (const { option, value } of privateOptions) {
     const field = `privateOptions ${option}`;
     const isPrivate = Number.isInteger(option) && option >= FIRST_PRIVATE && option <= LAST_PRIVATE;
-    if (!isPrivate) ignored.push(`${field} is not ${FIRST_PRIVATE} to ${LAST_PRIVATE}`);
-    else if (option === MICROSOFT_ROUTES) ignored.push(`${field} has the routes of the network`);
+    if (!isPrivate) ignored.add(`${field} is not ${FIRST_PRIVATE} to ${LAST_PRIVATE}`);
+    else if (option === MICROSOFT_ROUTES) ignored.add(`${field} has the routes of the network`);
     else add(field, option, Buffer.from(value));
   }
-  return { options: [...options.values()], ignored };
+  return { options: [...options.values()], ignored: ignored.list };
 }
 
-function readNtpServer(text: string, ignored: string[]): Buffer {
-  const bytes = text.split('.').map(Number);
-  if (isIPv4(text)) return Buffer.from(bytes);
-  ignored.push(`ntpServers ${JSON.stringify(text.slice(0, 45))} is not an IPv4 address`);
-  return Buffer.alloc(0);
+function readNtpServers(texts: readonly string[], ignored: IgnoredClauses): Buffer {
+  if (texts.length > MAX_NTP_SERVERS) ignored.add(`ntpServers has more than ${MAX_NTP_SERVERS} items`);
+  const bytes: number[] = [];
+  for (const text of texts.slice(0, MAX_NTP_SERVERS)) {
+    if (isIPv4(text)) bytes.push(...text.split('.').map(Number));
+    else ignored.add(`ntpServers ${JSON.stringify(text.slice(0, 45))} is not an IPv4 address`);
+  }
+  return Buffer.from(bytes);
 }
 
-function isIPv4(text: string): boolean {
-  try {
-    return parseAddress(text).family === 4;
-  } catch {
-    return false;
+/** What a guest does not get. They stay in memory, so only the first ones are kept, and the others are counted. */
+class IgnoredClauses {
+  readonly #first: string[] = [];
+  #more = 0;
+
+  add(clause: string): void {
+    if (this.#first.length < MAX_IGNORED) this.#first.push(clause);
+    else this.#more++;
+  }
+
+  get list(): string[] {
+    return this.#more === 0 ? this.#first : [...this.#first, `and ${this.#more} more`];
   }
 }

@@ -5,8 +5,8 @@ import { type RunningGuest, tableGuestOf } from './table.js';
 /** Tells owners once what responders do not give their guests. */
 export class IgnoredOptions {
   readonly #events: Pick<EventRecorder, 'event'>;
-  /** What owners know already: by the pool, then by the UID of the claim. */
-  readonly #told = new Map<string, ReadonlyMap<string | undefined, string>>();
+  /** What owners know already: by the pool, then by the UID of the claim. No texts of its own, because tenants decide about their length. */
+  readonly #told = new Map<string, ReadonlyMap<string | undefined, readonly string[]>>();
 
   constructor(events: Pick<EventRecorder, 'event'>) {
     this.#events = events;
@@ -14,19 +14,24 @@ export class IgnoredOptions {
 
   /** Call it with the guests of each table. */
   found(pool: string, guests: readonly RunningGuest[]): void {
-    const told = new Map<string | undefined, string>();
+    const told = new Map<string | undefined, readonly string[]>();
     for (const guest of guests) {
       const { ignored = [] } = guest.dhcp ?? {};
       if (ignored.length === 0) continue;
       const { uid } = guest.claim.metadata;
-      const { claim, subject } = tableGuestOf(guest);
-      const message =
-        `Responders do not give the guest of IPAMClaim ${claim} all dhcpOptions of its VM: ${ignored.join('; ')}. ` +
-        'Correct them in the spec of the VM, and restart it';
-      if (this.#told.get(pool)?.get(uid) !== message)
-        this.#events.event(subject, 'Warning', EventReason.DHCPOptionsIgnored, message);
-      told.set(uid, message);
+      const known = this.#told.get(pool)?.get(uid);
+      // the same list while the VMI stays the same
+      if (known !== ignored && known?.join() !== ignored.join()) this.#tell(guest, ignored);
+      told.set(uid, ignored);
     }
     this.#told.set(pool, told);
+  }
+
+  #tell(guest: RunningGuest, ignored: readonly string[]): void {
+    const { claim, subject } = tableGuestOf(guest);
+    const message =
+      `Responders do not give the guest of IPAMClaim ${claim} all dhcpOptions of its VM: ${ignored.join('; ')}. ` +
+      'Correct them in the spec of the VM, and restart it';
+    this.#events.event(subject, 'Warning', EventReason.DHCPOptionsIgnored, message);
   }
 }

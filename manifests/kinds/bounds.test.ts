@@ -23,7 +23,7 @@ import { NETWORK_STATUS_ANNOTATION } from '../../api/names.js';
 import { MAX_NETWORK_ELEMENTS } from '../../api/networks/network-selection.js';
 import type { Pod } from '../../api/pod.js';
 import { readManifests } from '../../bed/control-plane/objects.js';
-import { MAX_DHCP_OPTION_BYTES } from '../../guest/dhcp-options.js';
+import { MAX_DHCP_OPTION_BYTES, MAX_NTP_SERVERS } from '../../guest/dhcp-options.js';
 import { MAX_SECRET_USERS } from '../../guest/network-data/request.js';
 import { MAX_ENTRIES, MAX_NAD_OPTION_SETS } from '../../guest/responder-tables/table.js';
 import { reportedAddressesOf, reportedInterfacesOf } from '../../ipam/claims/running/reported-interfaces.js';
@@ -126,6 +126,7 @@ describe('the bounds of a pool in the code', () => {
       MAX_SECRET_USERS,
       MAX_REPORTED_ADDRESSES,
       MAX_DHCP_OPTION_BYTES,
+      MAX_NTP_SERVERS,
       MAX_ENTRIES,
       MAX_NAD_OPTION_SETS,
       MAX_APPLIED_COPY_LENGTH,
