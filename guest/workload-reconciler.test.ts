@@ -3,6 +3,7 @@ import { GUEST_CONFIGURED, NETWORK_DATA_WRITTEN } from '../api/names.js';
 import type { Sync, SyncResult } from '../kube/controller-loop.js';
 import { ADDRESS_LEASES, SECRETS } from '../kube/resources.js';
 import { NAMESPACE, claim as workloadClaim } from '../test/objects/workload-objects.js';
+import { BY_SECRET } from './watch-specs.js';
 import { ReconcilerWorld, UID_LABEL, VMI_RUNS, runSync } from './testing/reconciler-world.js';
 
 describe('the reconciler of workloads', () => {
@@ -110,6 +111,25 @@ describe('the reconciler of workloads', () => {
       reason: 'SecretShared',
       message: 'More than 16 VMs name Secret net: name another Secret',
     });
+  });
+
+  it('does not look at them if too many VMs, or VMIs, name a Secret', async () => {
+    let looked = 0;
+    for (const cache of [world.vms, world.vmis]) {
+      const byIndex = cache.byIndex.bind(cache);
+      cache.byIndex = (index: string, value: string): never => {
+        const found = byIndex(index, value);
+        looked += index === BY_SECRET ? found.length : 0;
+        return found as never;
+      };
+    }
+    for (let index = 0; index < 15; index++) world.addVm(`copy-${index}`, { uid: `copy-${index}` });
+    await sync();
+    expect(looked, '16 VMs').to.be.at.least(16);
+    looked = 0;
+    world.addVm('copy-15', { uid: 'copy-15' });
+    await sync();
+    expect(looked, '17 VMs').to.equal(0);
   });
 
   it('removes the condition when the VM opts out', async () => {

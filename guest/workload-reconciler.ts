@@ -190,23 +190,26 @@ export class WorkloadReconciler implements Reconciler {
     return guestInterfacesOf(workload, new CachedGuestView(namespace, listers, getsClaims));
   }
 
-  #workloadsOfSecret(namespace: string, secret: string): ObservedGuestWorkload[] {
+  #workloadsOfSecret(namespace: string, secret: string): ObservedGuestWorkload[] | undefined {
     const { vms, vmis } = this.#deps.views.watched;
-    const keys = this.#keysOfSecret(joinKey(namespace, secret));
-    return keys.flatMap((key) => observeGuestWorkload(key, { vms: vms.cache, vmis: vmis.cache }) ?? []);
+    const keys = this.#keysOfSecret(joinKey(namespace, secret), MAX_SECRET_USERS);
+    return keys?.flatMap((key) => observeGuestWorkload(key, { vms: vms.cache, vmis: vmis.cache }) ?? []);
   }
 
-  #keysOfSecret(secret: string): string[] {
+  /** Undefined if there are more than `most`. Each of them asks, so that must not cost more for a larger number. */
+  #keysOfSecret(secret: string, most: number): string[] | undefined {
     const { vms, vmis } = this.#deps.views.watched;
+    // a VM and its VMI are one user
+    if ([vms, vmis].some(({ cache }) => cache.countByIndex(BY_SECRET, secret) > most)) return undefined;
     const users = [vms, vmis].flatMap(({ cache }): readonly KubeObject[] => cache.byIndex(BY_SECRET, secret));
-    return [...new Set(users.map(objectKey))];
+    const keys = new Set(users.map(objectKey));
+    return keys.size > most ? undefined : [...keys];
   }
 
   /** Returns the workloads that name the same Secret as an object: one of them may have it when the object has changed. */
   #usersOf(object: VirtualMachine | VirtualMachineInstance): string[] {
-    const users = secretKeysOf(object).flatMap((secret) => this.#keysOfSecret(secret));
     // of more of them, none depends on the others
-    return users.length > MAX_SECRET_USERS + 1 ? [] : users;
+    return secretKeysOf(object).flatMap((secret) => this.#keysOfSecret(secret, MAX_SECRET_USERS + 1) ?? []);
   }
 
   #keysOfNad(nad: string): string[] {

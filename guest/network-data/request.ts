@@ -85,8 +85,8 @@ function secretRequest(name: string, format: NetworkDataFormat, field: string): 
 export const MAX_SECRET_USERS = 16;
 
 export interface SecretUsersDeps {
-  /** The workloads of the namespace that name the Secret. */
-  readonly usersOf: (namespace: string, secret: string) => readonly ObservedGuestWorkload[];
+  /** The workloads of the namespace that name the Secret. Undefined: more than {@link MAX_SECRET_USERS}. */
+  readonly usersOf: (namespace: string, secret: string) => readonly ObservedGuestWorkload[] | undefined;
   readonly interfacesOf: (workload: ObservedGuestWorkload) => readonly GuestInterface[];
 }
 
@@ -101,7 +101,7 @@ export class SecretUsers {
   /** The oldest of the VMs that request a Secret has it. @returns why it is not this one */
   sharingProblem(workload: ObservedGuestWorkload, secret: string): string | undefined {
     const users = this.#deps.usersOf(workload.namespace, secret);
-    if (users.length > MAX_SECRET_USERS) return `More than ${MAX_SECRET_USERS} VMs name Secret ${secret}`;
+    if (users === undefined) return `More than ${MAX_SECRET_USERS} VMs name Secret ${secret}`;
     for (const user of users.toSorted(byAge)) {
       if (user.owner.uid === workload.owner.uid) return undefined;
       if (this.#requests(user, secret))
@@ -113,7 +113,7 @@ export class SecretUsers {
   /** True if one of the VMs of the namespace requests the Secret, or too many name it. A restored one belongs to the VM that writes it first. */
   isRequested({ namespace }: ObservedGuestWorkload, secret: string): boolean {
     const users = this.#deps.usersOf(namespace, secret);
-    return users.length > MAX_SECRET_USERS || users.some((user) => this.#requests(user, secret));
+    return users === undefined || users.some((user) => this.#requests(user, secret));
   }
 
   #requests(user: ObservedGuestWorkload, secret: string): boolean {
