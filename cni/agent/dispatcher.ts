@@ -16,7 +16,7 @@ import {
   sandboxInterfaceKey,
 } from './request.js';
 import { RequestQueue } from './request-queue.js';
-import { type PluginResponse, type VerbOutcome, failure, success, versionOf } from './result.js';
+import { type PluginResponse, type VerbOutcome, failure, success, answerVersionOf } from './result.js';
 import type { Verbs } from './verbs.js';
 
 interface DispatcherOptions {
@@ -206,7 +206,7 @@ function readRequest(text: string): ReadRequest {
   let known: Pick<ReadRequest, 'env' | 'cniVersion'> = { env: {} };
   try {
     const ask = readPluginRequest(text);
-    known = { env: ask.env, cniVersion: versionOf(ask.config) };
+    known = { env: ask.env, cniVersion: answerVersionOf(ask.config) };
     return { ...known, request: readCniRequest(ask) };
   } catch (error) {
     return { ...known, request: cniErrorOf(error) };

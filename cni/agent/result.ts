@@ -86,7 +86,7 @@ export function failure({ code, message, details }: CniError, cniVersion = NEWES
 }
 
 /** Returns the version in which an error answers a config; the newest if it names none. */
-export function versionOf(text: string): string {
+export function answerVersionOf(text: string): string {
   try {
     const config: unknown = JSON.parse(text);
     const version = isRecord(config) ? config.cniVersion : undefined;
