@@ -4,8 +4,9 @@ import { launcher } from '../test/objects/workload-objects.js';
 import { transformLauncher } from './caches.js';
 
 describe('a cached launcher', () => {
-  it('keeps its identity, owner, networks and phase', () => {
-    const full = launcher([{ nad: 'blue' }], { status: [{ nad: 'blue' }] });
+  it('keeps its identity, age, owner, networks and phase', () => {
+    const created = '2026-01-01T00:00:00Z';
+    const full = launcher([{ nad: 'blue' }], { status: [{ nad: 'blue' }], created });
     const { annotations, ownerReferences } = full.metadata;
     full.metadata = { ...full.metadata, annotations: { ...annotations, big: 'x' } };
     Object.assign(full, { spec: { containers: ['x'], nodeName: 'node1' } });
@@ -14,6 +15,7 @@ describe('a cached launcher', () => {
         name: 'virt-launcher-vm1-abcde',
         namespace: 'vms',
         uid: 'virt-launcher-vm1-abcde-uid',
+        creationTimestamp: created,
         annotations,
         ownerReferences,
       },

@@ -9,7 +9,7 @@ import {
 } from '../api/names.js';
 import { mayReferToClaims } from '../api/networks/network-selection.js';
 import { type NetworkStatus, type Pod, controllingVmi, networkStatuses, reportedIPsOf } from '../api/pod.js';
-import { share } from '../cluster/share.js';
+import { intern, share } from '../cluster/share.js';
 import { identityMetadataOf, pickKeys, transformReference } from '../cluster/transforms.js';
 import { BY_WORKLOAD } from '../cluster/watch-specs.js';
 import { claimReferencesOf } from './claims/plan/references.js';
@@ -29,6 +29,7 @@ export function transformLauncher(pod: Pod): Pod {
   if (annotations?.[NETWORK_STATUS_ANNOTATION] !== undefined)
     annotations[NETWORK_STATUS_ANNOTATION] = JSON.stringify(networkStatuses(pod).map(transformStatus));
   const small: Pod = { metadata: identityMetadataOf(metadata) };
+  if (metadata.creationTimestamp !== undefined) small.metadata.creationTimestamp = intern(metadata.creationTimestamp);
   if (metadata.ownerReferences !== undefined)
     small.metadata.ownerReferences = metadata.ownerReferences.map(transformReference);
   if (annotations !== undefined) small.metadata.annotations = annotations;

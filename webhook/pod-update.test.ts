@@ -1,8 +1,17 @@
 import { expect } from 'chai';
-import { CLAIM_REFERENCE_KEY, DEFAULT_NETWORK_ANNOTATION } from '../api/names.js';
-import { makeClaim, makeLauncherPod, makeNad, makeVmi, networksValue } from '../test/objects/kubevirt-objects.js';
+import { swappedClaimName } from '../api/ipam-claim.js';
+import { CLAIM_REFERENCE_KEY, DEFAULT_NETWORK_ANNOTATION, NETWORK_STATUS_ANNOTATION } from '../api/names.js';
+import {
+  NAMESPACE,
+  makeClaim,
+  makeLauncherPod,
+  makeNad,
+  makeVmi,
+  networksValue,
+} from '../test/objects/kubevirt-objects.js';
 import {
   CLUSTER,
+  DATA,
   VM1,
   elementWith,
   networksAfter,
@@ -57,6 +66,16 @@ describe('a launcher pod that is changed', () => {
     const after = networksValue(green);
     const given = { ...CLUSTER, vmis: [green], nads: [makeNad('green', { persistent: false })] };
     expect(referencesAfter(reviewUpdate(given, pointed, after), after)).to.deep.equal([undefined]);
+  });
+
+  // Multus may be detaching the interface, and the agent refuses a claim of another network
+  it('gets the claim of the present network for an interface that is plugged again, although Multus still reports it', () => {
+    const present = swappedClaimName('vm1', 'data', 'blue');
+    const claims = [makeClaim('vm1', 'data', { network: 'former' }), makeClaim('vm1', 'data', { name: present })];
+    const unplugged = makeLauncherPod(VM1, '[]');
+    const status = JSON.stringify([{ name: `${NAMESPACE}/blue`, interface: DATA }]);
+    unplugged.metadata.annotations[NETWORK_STATUS_ANNOTATION] = status;
+    expect(referencesAfter(reviewUpdate({ ...CLUSTER, claims }, unplugged, bare), bare)).to.deep.equal([present]);
   });
 
   it('keeps an unexplained reference that it had before', () => {

@@ -128,6 +128,14 @@ describe('the plan', () => {
 
   describe('for an interface whose NAD is swapped', () => {
     const green = claim({ name: SWAPPED, network: 'green-net', nad: 'vms/green' });
+    const renamed = {
+      vm: vm({ data: 'blue' }),
+      vmi: vmi({ data: 'blue' }),
+      claims: [claim(), claim({ name: SWAPPED, network: 'green-net', created: '2026-01-01T02:00:00Z' })],
+      nads: [nad('blue', { name: 'green-net', allowPersistentIPs: true })],
+    };
+    const referringToNew = (created: string) =>
+      launcher([{ nad: 'blue', claim: SWAPPED }], { status: [{ nad: 'blue' }], created });
     itPlansClaims([
       {
         name: 'creates a second claim in addition to the first',
@@ -232,15 +240,14 @@ describe('the plan', () => {
         expect: ['wait for vm1.data', `create ${SWAPPED} for vm-uid`],
       },
       {
-        name: 'releases the claim of the former network once all launchers on the NAD refer to the new claim',
-        given: {
-          vm: vm({ data: 'blue' }),
-          vmi: vmi({ data: 'blue' }),
-          launchers: [launcher([{ nad: 'blue', claim: SWAPPED }], { status: [{ nad: 'blue' }] })],
-          claims: [claim({}), claim({ name: SWAPPED, network: 'green-net' })],
-          nads: [nad('blue', { name: 'green-net', allowPersistentIPs: true })],
-        },
+        name: 'releases the claim of the former network once all launchers on the NAD are younger than the new claim and refer to it',
+        given: { ...renamed, launchers: [referringToNew('2026-01-01T02:00:01Z')] },
         expect: ['release vm1.data', `keep ${SWAPPED}`],
+      },
+      {
+        name: 'keeps the claim of the former network if the interface of an older launcher was plugged again before Multus had detached it',
+        given: { ...renamed, launchers: [referringToNew('2026-01-01T02:00:00Z')] },
+        expect: ['wait for vm1.data', `keep ${SWAPPED}`],
       },
     ]);
   });

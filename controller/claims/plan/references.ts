@@ -72,10 +72,9 @@ export function mayUseClaim(pod: Pod, claim: IPAMClaim, observed: ObservedWorklo
       : selection.claimReference === claim.metadata.name,
   );
   if (isRequested) return true;
-  return networkStatusesOf(pod).some(
-    (status) =>
-      isOfClaim(status.interface, status.name) && !selections.some((selection) => isForOtherClaim(selection, status)),
-  );
+  const isForOtherClaim = (status: NetworkStatus) =>
+    selections.some((selection) => isAttachment(selection, status) && hasOlderClaim(selection, pod, observed));
+  return networkStatusesOf(pod).some((status) => isOfClaim(status.interface, status.name) && !isForOtherClaim(status));
 }
 
 /** Returns the attachment of the claim's interface that Multus reports. */
@@ -95,13 +94,18 @@ function attachmentMatcher(claim: IPAMClaim, { vmi }: ObservedWorkload) {
     name !== undefined && interfaces.has(name) && (nad === undefined || nad === nadKey);
 }
 
-/** The webhook never changes the claim of an existing attachment. */
-function isForOtherClaim({ claimReference, ...selection }: NetworkSelection, status: NetworkStatus): boolean {
-  return (
-    claimReference !== undefined &&
-    interfaceNameOf(selection) === status.interface &&
-    selectionNadKey(selection) === status.name
-  );
+function isAttachment(selection: NetworkSelection, status: NetworkStatus): boolean {
+  return interfaceNameOf(selection) === status.interface && selectionNadKey(selection) === status.name;
+}
+
+/**
+ * Returns true if the element's claim is older than the pod: then the attachment that Multus reports has this claim. A younger one proves nothing. If
+ * the NAD names another network now, the webhook assigns the new claim when the interface is unplugged and plugged again, although the
+ * attachment with the old claim may still exist.
+ */
+function hasOlderClaim({ claimReference }: NetworkSelection, pod: Pod, { claims }: ObservedWorkload): boolean {
+  const created = claims.find(({ metadata }) => metadata.name === claimReference)?.metadata.creationTimestamp;
+  return Date.parse(created ?? '') < Date.parse(pod.metadata.creationTimestamp ?? '');
 }
 
 function selectionNadKey(selection: NetworkSelection): string {

@@ -8,7 +8,7 @@ import {
   VELERO_RESTORE_NAME,
   PERSISTENT_IPS_LABEL,
 } from '../../../../api/names.js';
-import { controllingVmi } from '../../../../api/pod.js';
+import { type Pod, controllingVmi } from '../../../../api/pod.js';
 import { refersTo } from '../../plan/references.js';
 import { ownerOfVmi } from '../../../../api/vm-claims.js';
 import { NAMESPACE } from '../../../../test/objects/workload-objects.js';
@@ -17,7 +17,7 @@ import { collectGarbage } from './garbage-collector.js';
 import { KubeVirt, KUBEVIRT_STEPS } from './kubevirt.js';
 import { elementsOf } from './launchers.js';
 import { VM_KEY, createInitialObjects } from './operations.js';
-import { networkOf } from './webhook.js';
+import { type SelectionElement, networkOf } from './webhook.js';
 import { KINDS, ClaimsWorld } from './world.js';
 
 const MAX_ROUNDS = 400;
@@ -180,7 +180,7 @@ export class ClaimsModelCluster {
     return !optedOut && config?.ok === true && config.network.allowPersistentIPs;
   }
 
-  /** A running launcher has the claim's addresses, references the claim, or reports its interface without naming a claim. */
+  /** A running launcher has the claim's addresses, references the claim, or has its interface without proof that another claim is used. */
   #isCarried(claim: IPAMClaim): boolean {
     const { launchers } = this.kubevirt;
     const nad = claimNadOf(claim);
@@ -191,12 +191,18 @@ export class ClaimsModelCluster {
       running.some((pod) =>
         elementsOf(pod).some(
           (element) =>
-            element['ipam-claim-reference'] === undefined &&
             element.interface === claim.spec.interface &&
-            joinKey(element.namespace, element.name) === nad,
+            joinKey(element.namespace, element.name) === nad &&
+            !this.#refersToOlderClaim(element, pod),
         ),
       )
     );
+  }
+
+  /** The reference to a claim that is younger than the pod may be that of an interface which was plugged again. */
+  #refersToOlderClaim({ 'ipam-claim-reference': name = '' }: SelectionElement, { metadata }: Pod): boolean {
+    const { creationTimestamp = '' } = this.world.get('claims', joinKey(NAMESPACE, name))?.metadata ?? {};
+    return creationTimestamp !== '' && creationTimestamp < (metadata.creationTimestamp ?? '');
   }
 
   /** A restored claim waits for an owner that wants it. */

@@ -1,0 +1,30 @@
+import { expect } from 'chai';
+import { ClaimsModelCluster } from './testing/model/cluster.js';
+import { applyOperation } from './testing/model/operations.js';
+
+describe('an interface that is plugged again before Multus has detached it', () => {
+  it('keeps the claim whose address it has until the VM restarts, although its NAD names another network now', async () => {
+    const cluster = new ClaimsModelCluster();
+    const { world, kubevirt } = cluster;
+    const claimedNetworks = () => world.list('claims').map(({ spec }) => spec.network);
+    applyOperation(world, { do: 'create VM', networks: { data: 'blue' }, running: true });
+    await cluster.settle();
+    applyOperation(world, { do: 'edit NAD', nad: 'blue', config: 'renamed' });
+    await cluster.settle();
+    applyOperation(world, { do: 'unplug', network: 'data' });
+    kubevirt.steps.syncNetworks();
+    // virt-controller removes the element from the launcher's annotation
+    kubevirt.steps.regenerate();
+    applyOperation(world, { do: 'plug', network: 'data', nad: 'blue' });
+    await cluster.settle();
+    cluster.check();
+    expect(claimedNetworks()).to.have.members(['blue-net', 'new-blue-net']);
+
+    for (const running of [false, true]) {
+      applyOperation(world, { do: 'run VM', running });
+      await cluster.settle();
+    }
+    cluster.check();
+    expect(claimedNetworks()).to.deep.equal(['new-blue-net']);
+  });
+});
