@@ -35,7 +35,9 @@ export async function benchClaims(bed: BedWithHoldfast, story: Story): Promise<F
 
   const deleted = await timed(async () => {
     const { items } = await story.client.list(VIRTUAL_MACHINES, { namespace: story.namespace });
-    const drop = (n: number) => story.client.delete(VIRTUAL_MACHINES, story.ref(items[n]!.metadata.name));
+    const drop = async (n: number) => {
+      await story.client.delete(VIRTUAL_MACHINES, story.ref(items[n]!.metadata.name));
+    };
     await runLoad(drop, { count: items.length, concurrency: CONCURRENCY });
     await counter.reached(0);
   });

@@ -165,9 +165,14 @@ export class Client {
 
   /**
    * Deletes an object. Succeeds if the object is already gone, with preconditions too.
+   * @returns the object if finalizers or its grace period keep it
    * @throws {StatusError} 409 if a precondition does not hold
    */
-  async delete(resource: Resource, ref: ObjectRef, options: DeleteOptions = {}): Promise<void> {
+  async delete<T extends KubeObject>(
+    resource: Resource<T>,
+    ref: ObjectRef,
+    options: DeleteOptions = {},
+  ): Promise<T | undefined> {
     const { uid, resourceVersion, propagationPolicy, gracePeriodSeconds } = options;
     const body = {
       kind: 'DeleteOptions',
@@ -179,9 +184,11 @@ export class Client {
     };
     try {
       const path = resourcePath(resource, ref);
-      await this.transport.request({ ...callOptionsOf(options), method: 'DELETE', path, body });
+      const answer = (await this.transport.request({ ...callOptionsOf(options), method: 'DELETE', path, body })) as T;
+      return answer.kind === 'Status' ? undefined : answer;
     } catch (error) {
       if (!isNotFound(error)) throw error;
+      return undefined;
     }
   }
 

@@ -135,6 +135,15 @@ describe('applying actions', () => {
     expect(world.get('claims', KEY)?.metadata.finalizers).to.deep.equal(['kubevirt.io/persistent-ipam']);
   });
 
+  it('does not remove the finalizer of a claim that changed after it was deleted', async () => {
+    api.before = ({ method }) => {
+      if (method !== 'PATCH') return;
+      world.update('claims', KEY, (copy) => Object.assign(copy, { status: { ownerPod: { name: 'launcher' } } }));
+    };
+    expect(await errorsOf(release(stored))).to.deep.equal(['stale']);
+    expect(world.get('claims', KEY)?.metadata.finalizers).to.deep.equal(['kubevirt.io/persistent-ipam']);
+  });
+
   it('retries with a conflict if the finalizers differ from those that were read', async () => {
     world.delete('claims', KEY);
     const seen = world.get('claims', KEY)!;

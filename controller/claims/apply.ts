@@ -137,21 +137,20 @@ async function release(action: Release, client: ReleaseClient, context: ReleaseC
   const { claim, isOwnerAlive = false } = action;
   const call = isOwnerAlive ? { ...context.call, deadlineMs: DEADLINE_MS } : context.call;
   const deleted = isBeingDeleted(claim) ? claim : await deleteClaim(claim, client, call);
-  const isNew = deleted !== undefined && !isBeingDeleted(claim);
-  if (isNew && isOwnerAlive && !(await context.isStillDue(action))) {
+  if (deleted === undefined) return;
+  if (deleted !== claim && isOwnerAlive && !(await context.isStillDue(action))) {
     throw conflict(`IPAMClaim ${objectKey(claim)} is in use again: it is released when its VM stops`);
   }
-  const position = deleted?.metadata.finalizers?.indexOf(CLAIM_FINALIZER) ?? -1;
+  const position = deleted.metadata.finalizers?.indexOf(CLAIM_FINALIZER) ?? -1;
   if (position >= 0)
-    await removeFinalizer(claim, position, (patch) => client.patch(IPAM_CLAIMS, claimRefOf(claim), patch, call));
+    await removeFinalizer(deleted, position, (patch) => client.patch(IPAM_CLAIMS, claimRefOf(claim), patch, call));
 }
 
-/** @returns the claim whose finalizer has to be removed; undefined if it is gone */
+/** @returns the claim that is being deleted now; undefined if it is gone */
 async function deleteClaim(claim: IPAMClaim, client: ReleaseClient, call: CallOptions): Promise<IPAMClaim | undefined> {
   const { uid, resourceVersion } = claim.metadata;
   try {
-    await client.delete(IPAM_CLAIMS, claimRefOf(claim), { uid, resourceVersion, ...call });
-    return claim;
+    return await client.delete(IPAM_CLAIMS, claimRefOf(claim), { uid, resourceVersion, ...call });
   } catch (error) {
     if (!isConflict(error)) throw error;
     const changed = await client.find(IPAM_CLAIMS, claimRefOf(claim), call);
@@ -162,7 +161,7 @@ async function deleteClaim(claim: IPAMClaim, client: ReleaseClient, call: CallOp
   }
 }
 
-/** If the claim was being deleted already when it was read, it must not have changed since. */
+/** A patch without an answer may arrive late. If a new launcher uses the claim by then, ipam has written its status, and the patch is refused. */
 async function removeFinalizer(
   claim: IPAMClaim,
   position: number,
@@ -170,10 +169,9 @@ async function removeFinalizer(
 ): Promise<void> {
   const path = `/metadata/finalizers/${position}`;
   const { uid, resourceVersion } = claim.metadata;
-  const unchanged = { op: 'test' as const, path: '/metadata/resourceVersion', value: resourceVersion };
   const operations = [
     { op: 'test' as const, path: '/metadata/uid', value: uid },
-    ...(isBeingDeleted(claim) ? [unchanged] : []),
+    { op: 'test' as const, path: '/metadata/resourceVersion', value: resourceVersion },
     { op: 'test' as const, path, value: CLAIM_FINALIZER },
     { op: 'remove' as const, path },
   ];

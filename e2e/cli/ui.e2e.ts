@@ -72,7 +72,9 @@ describe('The web page in a browser', () => {
     const labelSelector = `${LEASE_POOL}=${labelValue(pool())}`;
     const { items } = await story.client.list(ADDRESS_LEASES, { labelSelector });
     const reserved = items.filter(({ spec }) => spec.owner === undefined);
-    await forEachParallel(reserved, 32, ({ metadata: { name } }) => story.client.delete(ADDRESS_LEASES, { name }));
+    await forEachParallel(reserved, 32, async ({ metadata: { name } }) => {
+      await story.client.delete(ADDRESS_LEASES, { name });
+    });
   }
 
   it('uses an address once: a second browser is told how to open the page', async () => {

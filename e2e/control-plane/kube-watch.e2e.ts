@@ -108,8 +108,8 @@ describe('The informers of the Kubernetes client', function () {
     return client.patch(CONFIG_MAPS, ref, { type: 'merge', body: { data } });
   }
 
-  function remove(name: string): Promise<void> {
-    return client.delete(CONFIG_MAPS, { namespace: NAMESPACE, name });
+  async function remove(name: string): Promise<void> {
+    await client.delete(CONFIG_MAPS, { namespace: NAMESPACE, name });
   }
 
   /** Resolves when the watch delivers events, because before that only the list has arrived. */

@@ -19,7 +19,7 @@ const IPAM_ARGS = [GATE, DELAY, '--block-min-free=2', '--block-max-free=9'];
 const WHOLE_WAY = ['', 'marked-for-release', 'ready-for-release', 'released', 'gone'];
 
 describeStory('Nodes with blocks of a pool', (story) => {
-  const cleanUps: (() => Promise<void>)[] = [];
+  const cleanUps: (() => Promise<unknown>)[] = [];
 
   afterEach('clean up', async () => {
     for (const cleanUp of cleanUps.splice(0)) await cleanUp();

@@ -87,7 +87,7 @@ export function describeApiContract(clientOf: () => Client): void {
       }
       const current = { uid: metadata.uid, resourceVersion: metadata.resourceVersion };
       await merge({ metadata: current, spec: { network: 'green' } });
-      await client.delete(IPAM_CLAIMS, ref, { uid: metadata.uid });
+      expect(await client.delete(IPAM_CLAIMS, ref, { uid: metadata.uid })).to.equal(undefined);
       expect(await client.find(IPAM_CLAIMS, ref)).to.equal(undefined);
     });
 
@@ -143,8 +143,9 @@ export function describeApiContract(clientOf: () => Client): void {
 
     it('exists after it is deleted until the last one is removed', async () => {
       await create({ finalizers: ['holdfast.dev/a', 'holdfast.dev/b'] });
-      await client.delete(IPAM_CLAIMS, ref);
+      const answer = await client.delete(IPAM_CLAIMS, ref);
       const { metadata } = await client.get(IPAM_CLAIMS, ref);
+      expect(answer?.metadata).to.deep.equal(metadata);
       expect(metadata.deletionTimestamp).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
       await client.delete(IPAM_CLAIMS, ref);
       expect((await client.get(IPAM_CLAIMS, ref)).metadata.resourceVersion).to.equal(metadata.resourceVersion);

@@ -116,11 +116,16 @@ export class MemoryTransport implements ClientTransport {
         return this.#patch(target, ref, request);
       case 'DELETE': {
         const options = (request.body ?? {}) as DeleteRequest & { preconditions?: Preconditions };
-        return this.tracker.delete(kind, ref, { ...options, ...options.preconditions, ...write });
+        return this.#delete(kind, ref, { ...options, ...options.preconditions, ...write });
       }
       default:
         throw new TypeError(`${method} is not simulated`);
     }
+  }
+
+  #delete(kind: RequestTarget['kind'], ref: ObjectRef, request: DeleteRequest): unknown {
+    const last = this.tracker.delete(kind, ref, request);
+    return this.tracker.find(kind, ref) === undefined ? { kind: 'Status', status: 'Success' } : last;
   }
 
   /** Yields the events of a watch until it ends. They must not be changed. */

@@ -55,7 +55,7 @@ describe('the admission policies for the creator of a launcher, on a kube-apiser
 
   interface State {
     name: string;
-    set: () => Promise<void>;
+    set: () => Promise<unknown>;
     /** Creates an unmarked launcher only while the state is in force. */
     settled: () => Promise<unknown>;
     /** Creates launchers with networks without the mark. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { ClaimsModelCluster } from '../testing/model/cluster.js';
-import type { Crash } from '../testing/model/controller.js';
+import type { Crash, LostAnswer } from '../testing/model/controller.js';
 import { collectGarbage } from '../testing/model/garbage-collector.js';
 import { KUBEVIRT_STEPS, type KubeVirtStep } from '../testing/model/kubevirt.js';
 import { VM_KEY, type Operation, applyOperation, operation, removeObstacles } from '../testing/model/operations.js';
@@ -17,7 +17,8 @@ type Happening =
 /** One thing that the controller does, or has done to it. */
 type Event =
   | Happening
-  | { what: 'sync'; crash: Crash | undefined; meanwhile: readonly Happening[] }
+  | { what: 'sync'; crash?: Crash | undefined; lost?: LostAnswer | undefined; meanwhile: readonly Happening[] }
+  | { what: 'late' }
   | { what: 'gate'; open: boolean }
   | { what: 'rest' };
 
@@ -36,6 +37,7 @@ function happening(steps: readonly KubeVirtStep[]): fc.Arbitrary<Happening> {
 }
 
 const crash = fc.record({ writes: fc.nat({ max: 4 }), restart: fc.boolean() });
+const lost = fc.record({ writes: fc.nat({ max: 3 }), fate: fc.constantFrom('done' as const, 'late') });
 // no decision survives an interface that comes to use the claim right after it was taken
 const harmless = KUBEVIRT_STEPS.filter((step) => step !== 'attach');
 const event: fc.Arbitrary<Event> = fc.oneof(
@@ -45,9 +47,11 @@ const event: fc.Arbitrary<Event> = fc.oneof(
     arbitrary: fc.record({
       what: a('sync'),
       crash: fc.option(crash, { nil: undefined }),
+      lost: fc.option(lost, { nil: undefined }),
       meanwhile: fc.array(happening(harmless), { maxLength: 8 }),
     }),
   },
+  { weight: 2, arbitrary: fc.record({ what: a('late') }) },
   { weight: 1, arbitrary: fc.record({ what: a('gate'), open: fc.boolean() }) },
   { weight: 2, arbitrary: fc.record({ what: a('rest') }) },
 );
@@ -81,10 +85,13 @@ async function run(cluster: ClaimsModelCluster, current: Event): Promise<void> {
         const next = left.shift();
         if (next !== undefined) happen(cluster, next);
       };
-      await controller.syncNext(current.crash);
+      await controller.syncNext(current.crash, current.lost);
       controller.meanwhile = () => undefined;
       return;
     }
+    case 'late':
+      cluster.arriveLate();
+      return;
     case 'gate':
       controller.switchGate(current.open);
       return;
@@ -131,13 +138,12 @@ const orphanedDuringAdoption: Event[] = [
   { what: 'rest' },
   { what: 'operation', operation: { do: 'create VMI', networks: { extra: 'blue' } } },
   { what: 'watch', kind: 'vmis', count: 1 },
-  { what: 'sync', crash: undefined, meanwhile: [] },
+  { what: 'sync', meanwhile: [] },
   { what: 'step', step: 'adopt' },
   { what: 'watch', kind: 'vmis', count: 1 },
   { what: 'watch', kind: 'claims', count: 1 },
   {
     what: 'sync',
-    crash: undefined,
     meanwhile: [
       { what: 'garbage', count: 1 },
       { what: 'operation', operation: { do: 'delete VM', propagation: 'Orphan' } },
@@ -153,7 +159,7 @@ const EXAMPLES: [Event[]][] = [
   [orphanedDuringAdoption],
 ];
 
-describe('the claims of a VM under random operations', function () {
+describe('the claims of a VM under random operations and late writes', function () {
   this.timeout(120_000);
 
   it('are never released while in use, never created twice, and in the end match the specs', async () => {
@@ -170,6 +176,7 @@ describe('the claims of a VM under random operations', function () {
         removeObstacles(cluster.world);
         await cluster.settle();
         cluster.checkSettled();
+        while (cluster.arriveLate()) await cluster.settle();
         for (const kind of ['vms', 'vmis'] as const)
           if (cluster.world.get(kind, VM_KEY)) cluster.world.delete(kind, VM_KEY);
         await cluster.settle();

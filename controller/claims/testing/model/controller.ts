@@ -11,6 +11,7 @@ import { Client } from '../../../../kube/client.js';
 import { StatusError, TransportError } from '../../../../kube/errors.js';
 import type { ObjectChange } from '../../../../kube/informers/informer.js';
 import { PODS } from '../../../../kube/resources.js';
+import type { ApiRequest } from '../../../../kube/transport/transport.js';
 import { LaggingInformer } from '../../../../kube/testing/lagging-informer.js';
 import { syncDependencies } from '../sync-dependencies.js';
 import { KINDS, type Kind, type ClaimsWorld, timeOf } from './world.js';
@@ -21,6 +22,13 @@ export interface Crash {
   writes: number;
   /** A new process starts with new caches; otherwise the same one continues. */
   restart: boolean;
+}
+
+/** A write of a sync that gets no answer: it has been carried out, or arrives later. */
+export interface LostAnswer {
+  /** How many writes of the sync are answered before it. */
+  writes: number;
+  fate: 'done' | 'late';
 }
 
 /** Longer than any run takes. */
@@ -36,6 +44,8 @@ export class ModelController {
   readonly queue = new Set<string>();
   /** The VMI that the current or last sync has read live. */
   vmiRead: VirtualMachineInstance | undefined;
+  /** Writes without an answer that have not arrived yet. */
+  readonly late: ApiRequest[] = [];
   /** Keys whose last sync asked for a retry. */
   readonly retries = new Set<string>();
   readonly api: WorldApi;
@@ -91,21 +101,36 @@ export class ModelController {
     this.#addAll();
   }
 
+  /** Serves the oldest late write. Nobody learns whether it is refused. @returns undefined if there is none */
+  arriveLate(): ApiRequest | undefined {
+    const request = this.late.shift();
+    try {
+      if (request !== undefined) this.api.serve(request);
+    } catch (error) {
+      if (!(error instanceof StatusError)) throw error;
+    }
+    return request;
+  }
+
   /** Syncs the workload that has been queued longest. */
-  async syncNext(crash?: Crash): Promise<boolean> {
+  async syncNext(crash?: Crash, lost?: LostAnswer): Promise<boolean> {
     const [key] = this.queue.size > 0 ? this.queue : this.retries;
     if (key === undefined) return false;
     this.queue.delete(key);
     this.retries.delete(key);
     this.vmiRead = undefined;
     let writes = 0;
-    this.api.before = ({ method, path }) => {
+    this.api.before = (request) => {
+      const { method, path } = request;
       this.meanwhile();
       if (path.includes('/virtualmachineinstances/')) this.vmiRead = this.#world.get('vmis', key);
       if (method !== 'GET') writes++;
       if (crash !== undefined && writes > crash.writes) {
         throw new TransportError('aborted', 'the controller has crashed');
       }
+      if (lost === undefined || method === 'GET' || writes !== lost.writes + 1) return undefined;
+      if (lost.fate === 'late') this.late.push(request);
+      return { error: new TransportError('deadline', 'no answer'), applied: lost.fate === 'done' };
     };
     await this.#sync(key);
     if (crash?.restart) this.restart();

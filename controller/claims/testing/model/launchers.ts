@@ -83,6 +83,7 @@ export class Launchers {
       uses.set(element.interface, claim);
     }
     this.#uses.set(pod.metadata.uid ?? '', uses);
+    this.#noteOwnerPod(pod, [...uses.values()]);
     const added = missing.map((element) => ({ name: nadOf(element), interface: element.interface }));
     this.#annotate(pod, NETWORK_STATUS_ANNOTATION, [...status, ...added]);
     return this.setPhase(pod, 'Running');
@@ -124,6 +125,15 @@ export class Launchers {
     const config = networkOf(this.#world, nadOf(element));
     const fits = config?.ok === true && config.network.name === claim.spec.network;
     return fits && claimOwnerOf(claim)?.uid === ownerOfVmi(vmi).uid ? claim.metadata.uid : undefined;
+  }
+
+  /** Writes the pod into the status of its claims, as ipam does. */
+  #noteOwnerPod({ metadata: { name } }: Pod, claimUids: readonly string[]): void {
+    for (const claim of this.#world.list('claims').filter(({ metadata }) => claimUids.includes(metadata.uid ?? ''))) {
+      this.#world.update('claims', objectKey(claim), (copy) => {
+        copy.status = { ...copy.status, ownerPod: { name } };
+      });
+    }
   }
 
   #usesOf(pod: Pod): Map<string, string> {
