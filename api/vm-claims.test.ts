@@ -8,6 +8,7 @@ import {
   hasNoOwner,
   ipamExtensionsClaimName,
   ownerOfVmi,
+  pickClaim,
   servedVmNetwork,
 } from './vm-claims.js';
 
@@ -110,6 +111,38 @@ describe('the network that a claim of kubevirt/ipam-extensions serves, if there 
     expect(servedVmNetwork(claimOfIpamExtensions(), 'vm1', both)).to.equal('data');
     expect(servedVmNetwork(claimOfIpamExtensions({ name: 'vm1.x' }), 'vm1', both)).to.equal(undefined);
   });
+});
+
+describe('the claim that serves an interface if several could', () => {
+  const old = '2026-01-01T00:00:00Z';
+  const young = '2026-01-02T00:00:00Z';
+  const cases = [
+    {
+      name: 'the oldest one of Holdfast, whatever its name',
+      given: [claim({ created: young }), claim({ name: 'vm1.data-0123456789', created: old })],
+      expect: 'vm1.data-0123456789',
+    },
+    {
+      name: 'the first one by name if both are equally old',
+      given: [claim({ name: 'vm1.data-0123456789', created: old }), claim({ created: old })],
+      expect: 'vm1.data',
+    },
+    {
+      name: 'one of Holdfast if kubevirt/ipam-extensions has created an older one',
+      given: [claimOfIpamExtensions({ name: 'vm1.a', created: old }), claim({ name: 'vm1.b', created: young })],
+      expect: 'vm1.b',
+    },
+    {
+      name: 'one of kubevirt/ipam-extensions if that of Holdfast is being deleted',
+      given: [claim({ created: old, deleting: true }), claimOfIpamExtensions({ name: 'vm1.x', created: young })],
+      expect: 'vm1.x',
+    },
+  ];
+  for (const { name, given, expect: expected } of cases) {
+    it(`is ${name}`, () => {
+      for (const claims of [given, given.toReversed()]) expect(pickClaim(claims)?.metadata.name).to.equal(expected);
+    });
+  }
 });
 
 describe('the description of a claim that blocks another one', () => {

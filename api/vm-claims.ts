@@ -9,7 +9,7 @@ import {
 } from './ipam-claim.js';
 import { describeValue } from './json.js';
 import { type VirtualMachineInstance, controllingVm } from './kubevirt.js';
-import { controllerOf, isBeingDeleted } from './meta.js';
+import { byAge, controllerOf, isBeingDeleted } from './meta.js';
 import { podInterfaceName } from './pod.js';
 import { CLAIM_VM_NETWORK, VIRTUAL_MACHINE_INSTANCE_KIND, VIRTUAL_MACHINE_KIND } from './names.js';
 
@@ -71,13 +71,13 @@ export function servedVmNetwork(
 }
 
 /**
- * Returns the claim that serves an interface if several could: one that is being deleted is the last choice. Of the others, the name that
- * Holdfast gives comes first, because kubevirt/ipam-extensions creates a second claim beside it.
+ * Returns the claim that serves an interface if several could: one that is being deleted is the last choice. Of the others, the oldest one that Holdfast
+ * created or adopted comes first. A second claim beside it is a late one of Holdfast, or one of kubevirt/ipam-extensions.
  */
-export function pickClaim(claims: readonly IPAMClaim[], vm: string, vmNetwork: string): IPAMClaim | undefined {
+export function pickClaim(claims: readonly IPAMClaim[]): IPAMClaim | undefined {
   const rank = (claim: IPAMClaim) =>
-    (isBeingDeleted(claim) ? 2 : 0) + (claim.metadata.name === claimName(vm, vmNetwork) ? 0 : 1);
-  return claims.toSorted((a, b) => rank(a) - rank(b) || (a.metadata.name < b.metadata.name ? -1 : 1))[0];
+    (isBeingDeleted(claim) ? 2 : 0) + (claim.metadata.annotations?.[CLAIM_VM_NETWORK] === undefined ? 1 : 0);
+  return claims.toSorted((a, b) => rank(a) - rank(b) || byAge(a, b))[0];
 }
 
 /** True if the claim has no owner and its annotations name none. */

@@ -75,7 +75,7 @@ export function chooseNetworkClaim(network: VmiNetwork, nad: string, choice: Cla
   if (config?.ok !== true && isVms) addRecheck({ kind: 'network', key: nad });
 
   const fitting = claimsForNad(claims.of(network), nad, config?.ok ? config.network.name : undefined);
-  const kept = pickClaim(fitting, workload.owner.name, network.name);
+  const kept = pickClaim(fitting);
   // a pod may still use the previous NAD of its VM's network
   if (kept !== undefined && (isVms || claimNadOf(kept) === nad)) return { kind: 'claim', name: kept.metadata.name };
   if (!isVms) {

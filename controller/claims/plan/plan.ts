@@ -85,11 +85,7 @@ function assignClaims(
       const fitting = own
         .filter((candidate) => !assigned.has(candidate) && candidate.claim.spec.network === desired.network)
         .filter((candidate) => networkOf.get(candidate) === desired.vmNetwork);
-      const picked = pickClaim(
-        fitting.map(({ claim }) => claim),
-        name,
-        desired.vmNetwork,
-      );
+      const picked = pickClaim(fitting.map(({ claim }) => claim));
       const best = fitting.find(({ claim }) => claim === picked);
       if (best !== undefined) assigned.set(best, desired);
     }
