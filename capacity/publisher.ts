@@ -1,6 +1,7 @@
 import type { Client } from '../kube/client.js';
 import type { Clock } from '../kube/clock.js';
-import { isNotFound, mayHaveActed, messageOf } from '../kube/errors.js';
+import { type ObjectMeta, newerOf } from '../api/meta.js';
+import { isConflict, isNotFound, mayHaveActed, messageOf } from '../kube/errors.js';
 import { forEachParallel } from '../kube/run-in-slices.js';
 import type { Logger } from '../kube/log.js';
 import { NODES } from '../kube/resources.js';
@@ -38,6 +39,8 @@ export class Publisher {
   /** By extended resource and node. */
   readonly #advertised = new Map<string, Map<string, AdvertisedCapacity>>();
   readonly #offers = new Map<string, ReadonlyMap<string, Offer>>();
+  /** The resourceVersions after the last writes, by node: the watch may not show them yet. */
+  readonly #versions = new Map<string, string>();
   /** When shares were last levelled, by extended resource. */
   readonly #rebalancedAt = new Map<string, number>();
   /** Until then schedulers may see values of a former leader, so no value is raised. */
@@ -77,8 +80,10 @@ export class Publisher {
       // planned values are correct already
       if (changes.get(node)?.has(resource) !== true) change(node, resource, count);
     });
-    await this.#writeAll(changes, new Map(nodes.map(({ traits, metadata }) => [traits.name, metadata.uid])));
-    return isUnfinished;
+    const metadata = new Map(nodes.map((node) => [node.traits.name, node.metadata]));
+    for (const name of this.#versions.keys()) if (!metadata.has(name)) this.#versions.delete(name);
+    const hasConflict = await this.#writeAll(changes, metadata);
+    return isUnfinished || hasConflict;
   }
 
   #observe(nodes: readonly NodeRecord[], published: ReadonlySet<string>): void {
@@ -179,33 +184,34 @@ export class Publisher {
     }
   }
 
-  /** @param uids of the nodes by name, so that a new node of the same name is not written */
-  async #writeAll(
-    changes: ReadonlyMap<string, NodeChanges>,
-    uids: ReadonlyMap<string, string | undefined>,
-  ): Promise<void> {
+  /** @returns whether a node was changed meanwhile by others, so that it was not written */
+  async #writeAll(changes: ReadonlyMap<string, NodeChanges>, nodes: ReadonlyMap<string, ObjectMeta>): Promise<boolean> {
     const { signal } = this.#options;
     const failures: unknown[] = [];
+    let hasConflict = false;
     await forEachParallel(
       [...changes],
       MAX_PARALLEL_WRITES,
       async ([name, changed]) => {
         try {
-          await this.#write({ name, uid: uids.get(name) }, changed);
+          await this.#write(nodes.get(name) ?? { name }, changed);
         } catch (error) {
-          failures.push(error);
+          this.#versions.delete(name);
+          if (isConflict(error)) hasConflict = true;
+          else failures.push(error);
         }
       },
       signal,
     );
-    if (failures.length === 0 || signal.aborted) return;
+    if (failures.length === 0 || signal.aborted) return hasConflict;
     const [first] = failures;
     throw failures.length === 1
       ? first
       : new Error(`writing ${failures.length} nodes failed, the first with: ${messageOf(first)}`, { cause: first });
   }
 
-  async #write({ name, uid }: { name: string; uid: string | undefined }, changes: NodeChanges): Promise<void> {
+  /** A write without an answer may arrive late, and must not replace a later one: it names the version of the node. */
+  async #write({ name, uid, resourceVersion: seen = '' }: ObjectMeta, changes: NodeChanges): Promise<void> {
     const { client, clock, log, metrics, signal } = this.#options;
     const writes = [...changes].map(([resource, count]) => ({
       advertised: this.#advertisedOf(resource, name),
@@ -213,11 +219,13 @@ export class Publisher {
     }));
     for (const { advertised, capacity } of writes) advertised.beginWrite(capacity, clock.now());
     const counts = Object.fromEntries([...changes].map(([key, count]) => [key, count === null ? null : String(count)]));
-    const body = { metadata: { uid }, status: { capacity: counts, allocatable: counts } };
+    const resourceVersion = newerOf(this.#versions.get(name) ?? '', seen);
+    const body = { metadata: { uid, resourceVersion }, status: { capacity: counts, allocatable: counts } };
     const options = { subresource: 'status', signal };
     try {
-      const written = await client.patch(NODES, { name }, { type: 'merge', body }, options);
-      for (const { advertised } of writes) advertised.writeSucceeded(written.metadata.resourceVersion ?? '');
+      const { metadata } = await client.patch(NODES, { name }, { type: 'merge', body }, options);
+      this.#versions.set(name, metadata.resourceVersion ?? '');
+      for (const { advertised } of writes) advertised.writeSucceeded(metadata.resourceVersion ?? '');
       metrics.written('done');
       log.debug({ node: name, counts }, 'wrote the free addresses of the node');
     } catch (error) {
