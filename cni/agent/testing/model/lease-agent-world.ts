@@ -27,13 +27,6 @@ export interface AttachmentOptions {
   phase?: string;
 }
 
-interface GrantOptions {
-  readonly pool?: Pool;
-  readonly call?: RequestContext;
-  /** The ADD comes to its lease after this. */
-  readonly resolved?: Promise<void>;
-}
-
 export function attachmentOf(given: AttachmentOptions = {}): Attachment {
   const { pod = 'web', uid = `${pod}-uid`, container = `${pod}-c1`, requested = [], staticUid } = given;
   return {
@@ -96,11 +89,8 @@ export class LeaseAgentWorld {
     this.agent.watchSpace(pool);
   }
 
-  grant(
-    given: AttachmentOptions = {},
-    { pool = this.pool, call = callOf(), resolved }: GrantOptions = {},
-  ): Promise<Grant> {
-    return this.agent.grant(attachmentOf(given), pool, call, resolved);
+  grant(given: AttachmentOptions = {}, { pool = this.pool, call = callOf() } = {}): Promise<Grant> {
+    return this.agent.grant(attachmentOf(given), pool, call);
   }
 
   /** @returns the addresses as text */

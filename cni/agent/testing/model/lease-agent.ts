@@ -84,11 +84,10 @@ export class LeaseAgent {
     this.leases.start();
   }
 
-  /** Carries out an ADD. @param resolved what it waits for before it comes to its lease */
-  async grant(attachment: Attachment, pool: Pool, call: RequestContext, resolved?: Promise<void>): Promise<Grant> {
+  /** Carries out the part of an ADD that leases addresses. */
+  async grant(attachment: Attachment, pool: Pool, call: RequestContext): Promise<Grant> {
     const { isLatest, end } = this.#adds.begin(`${attachment.pod.metadata.name} ${attachment.interfaceName}`);
     try {
-      if (resolved !== undefined) await resolved;
       return await this.leases.grant(attachment, pool, { ...call, isLatest });
     } finally {
       end();
