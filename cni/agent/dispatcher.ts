@@ -15,6 +15,7 @@ import {
   readPluginRequest,
   sandboxInterfaceKey,
 } from './request.js';
+import type { RequestContext } from './request-context.js';
 import { RequestQueue } from './request-queue.js';
 import { type PluginResponse, type VerbOutcome, failure, success, answerVersionOf } from './result.js';
 import type { Verbs } from './verbs.js';
@@ -77,20 +78,16 @@ export class Dispatcher {
 
   /** Carries out a pending delete, queued with the requests for the same interface. @throws errors of the API client */
   async retryDelete({ target }: PendingDelete, caller: AbortSignal): Promise<void> {
-    await this.#withDeadline(DEL_MS, caller, (signal) =>
-      this.#queue.run(sandboxInterfaceKey(target), signal, async () => {
-        // an ADD may have carried it out in the meantime
-        if (await this.#options.pendingDeletes.has(target)) await this.#options.verbs.delete(target, { signal });
-      }),
-    );
+    await this.#inTurn(sandboxInterfaceKey(target), DEL_MS, caller, async ({ signal }) => {
+      // an ADD may have carried it out in the meantime
+      if (await this.#options.pendingDeletes.has(target)) await this.#options.verbs.delete(target, { signal });
+    });
   }
 
   async #perform(request: CniRequest, caller: AbortSignal): Promise<VerbOutcome> {
     const { verbs } = this.#options;
     const work = (limitMs: number, key?: string) =>
-      this.#withDeadline(limitMs, caller, (signal) =>
-        this.#queue.run(key, signal, (rest) => verbs.perform(request, { signal, yieldWorker: rest })),
-      );
+      this.#inTurn(key, limitMs, caller, (call) => verbs.perform(request, call));
     switch (request.command) {
       case 'ADD':
         return work(this.#options.addTimeoutMs, sandboxInterfaceKey(request));
@@ -109,12 +106,9 @@ export class Dispatcher {
   async #delete(request: DelRequest, caller: AbortSignal): Promise<VerbOutcome> {
     let stored: Promise<VerbOutcome> | undefined;
     const store = (error: unknown) => (stored ??= this.#storePending(request, error));
-    const work = (signal: AbortSignal) =>
-      this.#queue.run(sandboxInterfaceKey(request), signal, (rest) =>
-        this.#options.verbs.perform(request, { signal, yieldWorker: rest }).catch(store),
-      );
+    const work = (call: RequestContext) => this.#options.verbs.perform(request, call).catch(store);
     try {
-      return await this.#withDeadline(DEL_MS, caller, work);
+      return await this.#inTurn(sandboxInterfaceKey(request), DEL_MS, caller, work);
     } catch (error) {
       return store(error); // it had no turn in time, or did not end in time
     }
@@ -140,6 +134,18 @@ export class Dispatcher {
     log.warn(fields, `stored a pending delete, because the addresses cannot be released now: ${messageOf(why)}`);
     onPendingDelete();
     return {};
+  }
+
+  /** Runs work, within its time, when its key and a worker are free. */
+  #inTurn<T>(
+    key: string | undefined,
+    limitMs: number,
+    caller: AbortSignal,
+    work: (call: RequestContext) => Promise<T>,
+  ): Promise<T> {
+    return this.#withDeadline(limitMs, caller, (signal) =>
+      this.#queue.run(key, signal, (yieldWorker) => work({ signal, yieldWorker })),
+    );
   }
 
   async #withDeadline<T>(limitMs: number, caller: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
