@@ -1,6 +1,5 @@
 import type { AddressLease } from '../../api/address-lease.js';
 import type { BedWithHoldfast } from '../../bed/environment.js';
-import { AGENTS_NAMESPACE } from '../../bed/holdfast/install.js';
 import type { Story } from '../../bed/story/story.js';
 import { clientAs } from '../../bed/story/users/service-account.js';
 import { parseAddress } from '../../addressing/address/address.js';
@@ -9,20 +8,17 @@ import { REUSE_MS } from '../../addressing/lease/lease-times.js';
 import { writeLease } from '../../cluster/lease-writes.js';
 import type { Client } from '../../kube/client.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
+import { AGENT_ACCOUNT } from '../cni/agent.js';
 import type { Figure } from '../report.js';
+import { COOLDOWN_MS, mostReleased } from '../scale/churn.js';
 import { usageOf } from '../usage.js';
 import { AS_SHIPPED } from './addresses.js';
 
 const NODE = 'node-1';
-const AGENT = { namespace: AGENTS_NAMESPACE, name: 'holdfast-agent' };
 /** Pods that start and end at the same time. */
 const AT_ONCE = 64;
 const SUBNET = '10.0.0.0/8';
 const FIRST = parseAddress('10.0.0.10').value;
-/** The shortest time that the default of `--max-staleness` allows. */
-const COOLDOWN_MS = 60_000;
-/** ipam waits so long for more leases that are due. */
-const SLACK_MS = 5_000;
 
 /**
  * Measures how many leases of pods a real kube-apiserver allocates and releases per second, with the shipped policies and ipam, and whether
@@ -33,16 +29,17 @@ export async function benchLeaseChurn(bed: BedWithHoldfast, story: Story, second
   await bed.ipam.start({ args: AS_SHIPPED });
   const network = await story.addresses.createNetwork('churn', [SUBNET]);
   const pool = (await story.addresses.waitForDerivedPool(network)).metadata.name;
-  const agent = await clientAs(bed, AGENT, { node: NODE });
+  const agent = await clientAs(bed, AGENT_ACCOUNT, { node: NODE });
   const churn = new LeaseChurn(agent, { pool, addressSpace: network });
-  const cpuSeconds = async () => (await Promise.all([bed.apiServer, bed.ipam].map(({ pid }) => usageOf(pid)))).map((usage) => usage.cpuSeconds); // prettier-ignore
+  const cpuSeconds = () =>
+    Promise.all([bed.apiServer, bed.ipam].map(async ({ pid }) => (await usageOf(pid)).cpuSeconds));
   try {
     const [serverBefore = 0, ipamBefore = 0] = await cpuSeconds();
     await churn.run(seconds);
     const [server = 0, ipam = 0] = await cpuSeconds();
     const released = await countReleased(story.client);
     const perSecond = churn.ended / seconds;
-    const bound = (perSecond * (COOLDOWN_MS + REUSE_MS + SLACK_MS)) / 1000;
+    const bound = mostReleased(perSecond, REUSE_MS);
     const cpuMs = (used: number) => ({ value: (1000 * used) / churn.ended, unit: 'ms' });
     return [
       { name: 'lease-churn: allocated and released', value: perSecond, unit: '/s' },

@@ -1,6 +1,5 @@
 import { startControlPlane } from '../../bed/control-plane/control-plane.js';
 import { createAll, type Manifest } from '../../bed/control-plane/objects.js';
-import { AGENTS_NAMESPACE } from '../../bed/holdfast/install.js';
 import { applyManifests, readInstallation } from '../../bed/holdfast/manifests.js';
 import { clientAs } from '../../bed/story/users/service-account.js';
 import { parseAddress } from '../../addressing/address/address.js';
@@ -9,6 +8,7 @@ import { until } from '../../bed/processes/wait.js';
 import type { Client } from '../../kube/client.js';
 import { messageOf } from '../../kube/errors.js';
 import { NODES } from '../../kube/resources.js';
+import { AGENT_ACCOUNT } from '../cni/agent.js';
 import type { Figure } from '../report.js';
 import { percentile, runLoad } from '../load.js';
 import { usageOf } from '../usage.js';
@@ -18,7 +18,6 @@ const WRITES = 500;
 const ROUNDS = 7;
 /** Creates at once, as the target says. */
 const WRITERS = 16;
-const AGENT = { namespace: AGENTS_NAMESPACE, name: 'holdfast-agent' };
 const NODE = 'node-1';
 const BARE = 'bare object';
 const SHIPPED = 'shipped';
@@ -39,7 +38,7 @@ export async function benchLeaseCost(withParts: boolean): Promise<Figure[]> {
     );
     await createAll(plane.client, agentRights(variants));
     await plane.client.create(NODES, { metadata: { name: NODE } });
-    const agent = await clientAs(plane, AGENT, { node: NODE });
+    const agent = await clientAs(plane, AGENT_ACCOUNT, { node: NODE });
     try {
       const writers = variants.map((variant) => new LeaseWriter(agent, variant));
       for (const writer of writers) await until(`${writer.variant.title} to be served`, () => writer.isReady());
@@ -100,7 +99,7 @@ function agentRights(variants: readonly LeaseVariant[]): Manifest[] {
       kind: 'ClusterRoleBinding',
       metadata,
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: metadata.name },
-      subjects: [{ kind: 'ServiceAccount', ...AGENT }],
+      subjects: [{ kind: 'ServiceAccount', ...AGENT_ACCOUNT }],
     },
   ];
 }

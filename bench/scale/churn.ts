@@ -10,9 +10,14 @@ const NODES = 1_000;
 /** Pods that start and end. */
 const PER_SECOND = 2_000;
 /** The shortest time that the default of `--max-staleness` allows. */
-const COOLDOWN_MS = 60_000;
+export const COOLDOWN_MS = 60_000;
 /** ipam waits so long for more leases that are due. */
 const SLACK_MS = 5_000;
+
+/** Returns how many leases are released at most at this rate. @param keptMs how long ipam keeps them after their cool-down */
+export function mostReleased(perSecond: number, keptMs: number): number {
+  return (perSecond * (COOLDOWN_MS + keptMs + SLACK_MS)) / 1000;
+}
 
 /**
  * Measures whether the released leases stay bounded while pods without a claim start and end. Nodes allocate leases that they have
@@ -39,7 +44,7 @@ async function measure(seconds: number, isReused: boolean): Promise<Figure[]> {
     await child.stop();
     const title = `churn${isReused ? '' : ', no lease used again'}`;
     const perSecond = churn.starts / seconds;
-    const bound = (perSecond * (COOLDOWN_MS + (isReused ? 0 : REUSE_MS) + SLACK_MS)) / 1000;
+    const bound = mostReleased(perSecond, isReused ? 0 : REUSE_MS);
     return [
       {
         name: `${title}: pods that started and ended`,
