@@ -118,7 +118,7 @@ describe('the claim that serves an interface if several could', () => {
   const young = '2026-01-02T00:00:00Z';
   const cases = [
     {
-      name: 'the oldest one of Holdfast, whatever its name',
+      name: 'the oldest one of Holdfast, even if another one has the name that Holdfast predicts',
       given: [claim({ created: young }), claim({ name: 'vm1.data-0123456789', created: old })],
       expect: 'vm1.data-0123456789',
     },

@@ -1,6 +1,6 @@
+import { type ObjectMeta, newerOf } from '../api/meta.js';
 import type { Client } from '../kube/client.js';
 import type { Clock } from '../kube/clock.js';
-import { type ObjectMeta, newerOf } from '../api/meta.js';
 import { isConflict, isNotFound, mayHaveActed, messageOf } from '../kube/errors.js';
 import { forEachParallel } from '../kube/run-in-slices.js';
 import type { Logger } from '../kube/log.js';

@@ -84,7 +84,7 @@ export function onAffectedWorkloads(
   handler: (workloads: readonly string[]) => void,
 ): void {
   directory.onChange((changes) => handler(affectedClaims(changes, claims).flatMap(workloadOfClaim)));
-  // whatever network it names now
+  // also if it names another network now
   networks.onChange((change) => {
     if (!changesNetwork(change)) return;
     const nad = objectKey(change.object);
@@ -102,7 +102,7 @@ interface GuestChanges extends NetworkSources {
 
 /**
  * Remembers the guests of each VMI until something changes that they depend on: the VMI, the claims of its owner, or their pools and NADs. A change of
- * one VM, or of one NAD, then costs the same whatever the number of others.
+ * one VM, or of one NAD, then costs the same with many others as with few.
  */
 export class RememberedGuests {
   readonly #caches: RememberedCaches;
