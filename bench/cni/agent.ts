@@ -20,10 +20,11 @@ export class AgentOfNode {
   #child: Child | undefined;
   #metricsPort = 0;
 
-  constructor(plane: ControlPlane, node: string) {
+  /** @param runDir in memory, as `/run` is */
+  constructor(plane: ControlPlane, node: string, runDir: string) {
     this.#plane = plane;
     this.node = node;
-    this.#runDir = join(plane.dataDir, 'run', node);
+    this.#runDir = runDir;
   }
 
   /** Path of the socket for the plugin. */

@@ -1,3 +1,5 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type ControlPlane, startControlPlane } from '../../bed/control-plane/control-plane.js';
 import { createCrds, kubeVirtKind } from '../../bed/control-plane/crds.js';
 import { KUBEVIRT_NAMESPACE } from '../../bed/control-plane/kubevirt.js';
@@ -50,10 +52,15 @@ export interface CniCluster {
 export async function startCniCluster(progress: (line: string) => void): Promise<CniCluster> {
   await capture(process.execPath, ['build.js']);
   const plane = await startControlPlane({ progress });
+  const runDirs = await mkdtemp('/dev/shm/holdfast-bench-');
+  const stop = async () => {
+    await plane.stop();
+    await rm(runDirs, { recursive: true, force: true });
+  };
   try {
     const names = Array.from({ length: NODES }, (_, n) => `node-${String(n)}`);
     await install(plane, names);
-    const agents = names.map((name) => new AgentOfNode(plane, name));
+    const agents = names.map((name) => new AgentOfNode(plane, name, join(runDirs, name)));
     await Promise.all(agents.map((agent) => agent.start()));
     const clientOf = (account: typeof IPAM, node?: string) => clientAs(plane, account, node ? { node } : undefined);
     const nodes = await Promise.all(
@@ -63,14 +70,15 @@ export async function startCniCluster(progress: (line: string) => void): Promise
     const caller = await PluginCaller.start(plane.processes, progress);
     const nothing = await PluginCaller.startForNothing(plane.processes, progress);
     progress(`${String(NODES)} agents are ready`);
-    const stop = async () => {
+    const close = async () => {
       const clients = [ipam, virtController, ...nodes.map(({ client }) => client)];
       await Promise.all(clients.map(({ transport }) => transport.close()));
-      await plane.stop();
+      await stop();
     };
-    return { plane, addresses: new AddressStory(plane, NAMESPACE), ipam, virtController, nodes, caller, nothing, stop };
+    const addresses = new AddressStory(plane, NAMESPACE);
+    return { plane, addresses, ipam, virtController, nodes, caller, nothing, stop: close };
   } catch (error) {
-    await plane.stop();
+    await stop();
     throw error;
   }
 }

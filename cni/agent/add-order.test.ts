@@ -34,8 +34,8 @@ describe('an ADD that comes to its lease after that of a later sandbox has ended
         adminPools: () => [],
         writtenPool: () => undefined,
       },
-      pendingDeletes: { has: () => Promise.resolve(false), remove: () => Promise.resolve() },
-      sandboxes: { add: () => Promise.resolve() },
+      pendingDeletes: { has: () => false, remove: () => Promise.resolve() },
+      sandboxes: { add: () => undefined },
       guard: { rulesFor: () => Promise.resolve(undefined) },
       readiness: { missing: () => undefined, synced: () => Promise.resolve() },
     });

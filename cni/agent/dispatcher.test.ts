@@ -29,7 +29,7 @@ class Front {
   readonly dispatcher = new Dispatcher({
     verbs: { perform: (request, call) => this.perform(request, call), delete: (at, call) => this.delete(at, call) },
     pendingDeletes: {
-      has: (at) => Promise.resolve(this.notes.has(sandboxInterfaceKey(at))),
+      has: (at) => this.notes.has(sandboxInterfaceKey(at)),
       write: async (at) => {
         await turn();
         if (this.noteFails !== undefined) throw this.noteFails;

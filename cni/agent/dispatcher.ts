@@ -80,7 +80,7 @@ export class Dispatcher {
   async retryDelete({ target }: PendingDelete, caller: AbortSignal): Promise<void> {
     await this.#inTurn(sandboxInterfaceKey(target), DEL_MS, caller, async ({ signal }) => {
       // an ADD may have carried it out in the meantime
-      if (await this.#options.pendingDeletes.has(target)) await this.#options.verbs.delete(target, { signal });
+      if (this.#options.pendingDeletes.has(target)) await this.#options.verbs.delete(target, { signal });
     });
   }
 

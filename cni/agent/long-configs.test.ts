@@ -17,7 +17,7 @@ describe('ADDs with a long config', () => {
   it('keep no more than its text while they wait', () => {
     const dispatcher = new Dispatcher({
       verbs: { perform: () => new Promise(() => undefined), delete: () => Promise.resolve() },
-      pendingDeletes: { has: () => Promise.resolve(false), write: () => Promise.resolve(true) },
+      pendingDeletes: { has: () => false, write: () => Promise.resolve(true) },
       onPendingDelete: () => undefined,
       workers: COUNT,
       addTimeoutMs: 30_000,

@@ -47,14 +47,14 @@ describe('pending deletes', () => {
   });
 
   it('have one file for each interface, which remove() deletes', async () => {
-    expect(await notes.has(AT)).to.equal(false);
+    expect(notes.has(AT)).to.equal(false);
     await notes.write(AT);
     await notes.write(AT);
     expect(await notes.list()).to.have.length(1);
-    expect([await notes.has(AT), await notes.has(OTHER)]).to.deep.equal([true, false]);
+    expect([notes.has(AT), notes.has(OTHER)]).to.deep.equal([true, false]);
     await notes.remove(AT);
     await notes.remove(AT);
-    expect([await notes.has(AT), await notes.list()]).to.deep.equal([false, []]);
+    expect([notes.has(AT), await notes.list()]).to.deep.equal([false, []]);
   });
 
   it('are read if an older plugin wrote them with the whole config', async () => {
@@ -70,7 +70,7 @@ describe('pending deletes', () => {
     const others = Array.from({ length: MAX_PENDING_DELETES - 1 }, (_, index) => join(folder, `other-${index}.json`));
     await Promise.all(others.map((path) => writeFile(path, '')));
     expect(await notes.write(OTHER)).to.equal(false);
-    expect(await notes.has(OTHER)).to.equal(false);
+    expect(notes.has(OTHER)).to.equal(false);
     expect(await notes.write(AT)).to.equal(true);
     await rm(others[0]!);
     expect(await notes.write(OTHER)).to.equal(true);

@@ -28,7 +28,7 @@ describe('Sandboxes', () => {
 
   it('exist while the runtime keeps the files of their network namespaces', async () => {
     const sandboxes = started();
-    for (const containerId of ['c1', 'c2']) await sandboxes.add({ containerId, netns: await namespace(containerId) });
+    for (const containerId of ['c1', 'c2']) sandboxes.add({ containerId, netns: await namespace(containerId) });
     expect([...(await sandboxes.existing())].sort()).to.deep.equal(['c1', 'c2']);
     await rm(join(namespaces, 'c1'));
     expect([...(await sandboxes.existing())]).to.deep.equal(['c2']);
@@ -36,32 +36,32 @@ describe('Sandboxes', () => {
   });
 
   it('are known to the next process of the agent', async () => {
-    await started().add({ containerId: 'c1', netns: await namespace('n1') });
+    started().add({ containerId: 'c1', netns: await namespace('n1') });
     expect([...(await started().existing())]).to.deep.equal(['c1']);
   });
 
   it('are recorded once for all of their interfaces', async () => {
     const netns = await namespace('n1');
-    for (let interfaces = 0; interfaces < 2; interfaces++) await started().add({ containerId: 'c1', netns });
+    for (let interfaces = 0; interfaces < 2; interfaces++) started().add({ containerId: 'c1', netns });
     expect(await readdir(folder)).to.deep.equal(['c1']);
   });
 
   for (const path of ['/var/run/netns/n1', '/run/netns/n1']) {
     it(`are found in the folder of the agent if the runtime calls it ${path}`, async () => {
       await namespace('n1');
-      await started().add({ containerId: 'c1', netns: path });
+      started().add({ containerId: 'c1', netns: path });
       expect([...(await started().existing())]).to.deep.equal(['c1']);
     });
   }
 
   it('are unknown before the first ADD, and if their namespaces are in another folder', async () => {
     expect([...(await started().existing())]).to.deep.equal([]);
-    await started().add({ containerId: 'c1', netns: '/proc/1/ns/net' });
+    started().add({ containerId: 'c1', netns: '/proc/1/ns/net' });
     expect([...(await started().existing())]).to.deep.equal([]);
   });
 
   it('do not make an ADD fail if they cannot be recorded', async () => {
     await writeFile(folder, 'a file');
-    await started().add({ containerId: 'c1', netns: await namespace('n1') });
+    started().add({ containerId: 'c1', netns: await namespace('n1') });
   });
 });

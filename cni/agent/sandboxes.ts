@@ -1,4 +1,5 @@
-import { mkdir, readdir, rm, stat, symlink } from 'node:fs/promises';
+import { mkdirSync, symlinkSync } from 'node:fs';
+import { readdir, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
@@ -26,14 +27,14 @@ export class Sandboxes {
     this.#options = options;
   }
 
-  /** Records the sandbox of an ADD. If that is impossible, the sandbox counts as one that does not exist. */
-  async add({ containerId, netns }: Pick<AddRequest, 'containerId' | 'netns'>): Promise<void> {
+  /** Records the sandbox of an ADD, at once, as the folder is in memory. If that is impossible, the sandbox counts as one that does not exist. */
+  add({ containerId, netns }: Pick<AddRequest, 'containerId' | 'netns'>): void {
     const { folder, namespaces = NAMESPACES_FOLDER, log } = this.#options;
     // in /proc the agent sees other processes than the runtime; /var/run and /run are the same folder
     if (!dirname(netns).endsWith('/run/netns')) return;
     try {
-      await mkdir(folder, { recursive: true, mode: 0o700 });
-      await symlink(join(namespaces, basename(netns)), join(folder, containerId));
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      symlinkSync(join(namespaces, basename(netns)), join(folder, containerId));
     } catch (error) {
       if (codeOf(error) === 'EEXIST') return; // another interface of the sandbox
       log.warn({ containerId, err: error }, `cannot record the network namespace of a sandbox: ${messageOf(error)}`);

@@ -99,11 +99,11 @@ export class Verbs {
   async #add(request: AddRequest, call: AddContext): Promise<VerbOutcome> {
     await this.#waitUntilReady(call);
     // unplugged during an outage and plugged again: a later retry would release the new address
-    if (await this.#deps.pendingDeletes.has(request)) await this.delete(request, call);
+    if (this.#deps.pendingDeletes.has(request)) await this.delete(request, call);
     const attachment = await this.#deps.resolver.resolve(request, call);
     const { version, extras, prevResult } = request;
     // before it has a lease, because afterwards only this proves that the sandbox exists
-    if (prevResult === undefined) await this.#deps.sandboxes.add(request);
+    if (prevResult === undefined) this.#deps.sandboxes.add(request);
     const grant =
       prevResult === undefined ? await this.#grant(attachment, call) : await this.#guestGrant(attachment, call);
     const guard = await this.#deps.guard.rulesFor(attachment, { grant, vlans: request.vlans }, call);

@@ -154,19 +154,23 @@ export class FreeAddressSearch {
 
   /** Returns released leases of this node whose time is over and that ipam has not deleted yet. */
   #keptLeases(family: Family): LeaseRecord[] {
-    const { times } = this.#search;
-    const deletedBefore = this.#deps.clock.now() - REUSE_MS;
-    return this.#releasedHere(family).filter((lease) => expiresAt(lease, times) > deletedBefore);
+    return this.#releasedHere(family, this.#deps.clock.now() - REUSE_MS);
   }
 
-  /** Returns leases of this node whose cool-down is over, the one released first at the beginning. */
-  #releasedHere(family: Family): LeaseRecord[] {
+  /**
+   * Returns leases of this node whose cool-down is over, the one released first at the beginning.
+   * @param from leaves out those whose time ended before: a node may have a thousand
+   */
+  #releasedHere(family: Family, from = -Infinity): LeaseRecord[] {
     const { pool, times } = this.#search;
-    const releasedBefore = this.#deps.clock.now() - times.cooldownMs;
-    const cooled = this.#deps.own
-      .releasedOf(pool)
-      .filter((lease) => lease.address.family === family && coolingStart(lease) <= releasedBefore);
-    return cooled.sort(byRelease);
+    const first = from - Math.max(times.cooldownMs, times.stickyMs);
+    const last = this.#deps.clock.now() - times.cooldownMs;
+    const isFound = (lease: LeaseRecord) => {
+      const start = coolingStart(lease);
+      return start > first && start <= last && lease.address.family === family && expiresAt(lease, times) > from;
+    };
+    const found = this.#deps.own.releasedOf(pool).filter(isFound);
+    return found.sort((a, b) => coolingStart(a) - coolingStart(b));
   }
 
   /** Tries addresses without a lease: those that the watch shows, or random ones. The watch begins when many of these are taken. */
@@ -293,8 +297,4 @@ export class FreeAddressSearch {
     this.#deps.metrics.picked(source);
     return lease;
   }
-}
-
-function byRelease(a: LeaseRecord, b: LeaseRecord): number {
-  return (a.releasedAt ?? 0) - (b.releasedAt ?? 0);
 }

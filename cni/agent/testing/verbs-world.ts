@@ -107,7 +107,7 @@ export class VerbsWorld {
       },
       lookup,
       pendingDeletes: {
-        has: (at) => Promise.resolve(this.notes.has(sandboxInterfaceKey(at))),
+        has: (at) => this.notes.has(sandboxInterfaceKey(at)),
         remove: (at) => {
           this.notes.delete(sandboxInterfaceKey(at));
           return Promise.resolve();
@@ -116,7 +116,6 @@ export class VerbsWorld {
       sandboxes: {
         add: ({ containerId, netns }) => {
           this.recorded.push(`${containerId} ${netns} after ${this.steps.length} steps`);
-          return Promise.resolve();
         },
       },
       guard: {
