@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { holdfastConfig, nad } from '../../test/objects/pool-objects.js';
+import type { POOL_FIELDS } from '../../api/networks/ipam-keys.js';
 import { type DerivationInput, type DerivationPlan, planDerivation } from './derivation.js';
 import { compilePool } from '../../addressing/pool/pool.js';
 import { derivedPool } from '../../addressing/pool/derived-pool.js';
@@ -20,6 +21,15 @@ const DELETING = { ...POOL, metadata: { ...POOL.metadata, deletionTimestamp: 'x'
 const GREEN = nad('vms/green', holdfastConfig({ ...subnets('10.9.0.0/24'), addressSpace: 'green' }), 1);
 const HELD = () => [readLease(leaseOf('10.9.0.5', 7))];
 const COOLING = () => [readLease(leaseOf('10.9.0.5', 7, { releasedAt: Date.UTC(2026, 0, 1) }))];
+/** Each field that a NAD can set besides its addresses. */
+const SETTINGS: Record<Exclude<(typeof POOL_FIELDS)[number], 'addressSpace'>, unknown> = {
+  cooldownSeconds: 600,
+  stickyMAC: { ttl: '1h' },
+  blockSize: { ipv4: 28 },
+  nodeSelector: { zone: 'a' },
+  publishCapacity: true,
+  guard: { mode: 'Enforce' },
+};
 const PENDING = ['tell green AddressSpaceMovePending', 'MovePending'];
 
 function planned(nads: ParsedNad[], given: Partial<DerivationInput> = {}): DerivationPlan {
@@ -31,7 +41,7 @@ function planned(nads: ParsedNad[], given: Partial<DerivationInput> = {}): Deriv
     leases: () => [],
     blockingLeases: () => 0,
     hasAdminPool: false,
-    rights: { servesAll: true, publishesCapacity: false, isOwnershipEnforced: false },
+    rights: { servesAll: true, publishesCapacity: true, isOwnershipEnforced: false },
     poolsIn: () => [],
     ...(existing?.ok === true && { compiled: existing.pool }),
     ...given,
@@ -65,6 +75,21 @@ describe('a derived pool that is planned', () => {
     const [action] = planned([OTHER], { pool }).actions;
     expect(action?.kind === 'update' && action.spec).to.include({ publishMetrics: false });
   });
+
+  for (const [field, value] of Object.entries(SETTINGS)) {
+    it(`follows its NAD in ${field}, and a younger NAD that differs in it disagrees`, () => {
+      const set = nad('vms/set', holdfastConfig({ ...subnets('10.9.0.0/24'), [field]: value }), 1);
+      const [action] = planned([set], { pool: POOL }).actions;
+      expect(action?.kind === 'update' && action.spec).to.deep.include({ [field]: value });
+      const pool = { ...POOL, spec: { ...POOL.spec, [field]: value } };
+      expect(planned([OLD], { pool }).actions.map(({ kind }) => kind)).to.deep.equal(['update']);
+      const { agreement, events } = planned(
+        [OLD, { ...set, metadata: { ...set.metadata, creationTimestamp: SAME.metadata.creationTimestamp! } }],
+        { pool: POOL },
+      );
+      expect([agreement.reason, events.length]).to.deep.equal(['NetworksDisagree', 1]);
+    });
+  }
 
   it('follows the oldest of thousands of NADs, of which 512 are read and the next gets an event', () => {
     const nads = Array.from({ length: 4_000 }, (_, n) =>

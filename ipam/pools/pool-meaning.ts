@@ -39,18 +39,22 @@ function meaningOf(pool: Pool): string {
   return known;
 }
 
-/** A hash, to save memory: it is kept as long as the pool. */
+/** A hash, to save memory: it is kept as long as the pool. Everything counts except what identifies the pool, and what only an administrator sets. */
 function hashMeaning(pool: Pool): string {
-  const { addressSpace, subnets, cooldownMs, stickyMs, isStickyForClaims, blockSize, publishesCapacity } = pool;
-  const { namespaces, nodeSelector } = pool;
-  const meaning = [
-    [addressSpace, subnets, cooldownMs, stickyMs, isStickyForClaims, blockSize, publishesCapacity],
-    namespaces && [...namespaces].sort(),
-    nodeSelector && Object.entries(nodeSelector).sort(([a], [b]) => (a < b ? -1 : 1)),
-  ];
-  const text = JSON.stringify(meaning, (_key, value: unknown) =>
-    typeof value === 'bigint' ? value.toString() : value,
-  );
+  const {
+    name: _name,
+    uid: _uid,
+    network: _network,
+    nadNamespace: _namespace,
+    publishesMetrics: _admins,
+    ...meaning
+  } = pool;
+  const { nodeSelector, ...others } = meaning;
+  const nodes = nodeSelector && Object.entries(nodeSelector).sort(([a], [b]) => (a < b ? -1 : 1));
+  const text = JSON.stringify([nodes, others], (_key, value: unknown) => {
+    if (value instanceof Set) return [...(value as Set<string>)].sort();
+    return typeof value === 'bigint' ? value.toString() : value;
+  });
   return shortHash(text, 64);
 }
 

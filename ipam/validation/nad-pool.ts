@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
+import type { AddressPool } from '../../api/address-pool.js';
 import type { NetworkConfigProblem } from '../../api/networks/network-attachment.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import { derivedPool, derivedSpec } from '../../addressing/pool/derived-pool.js';
+import type { POOL_FIELDS } from '../../api/networks/ipam-keys.js';
 import { type NadRightsLookup } from '../../api/networks/nad-rights.js';
 
 const MAX_SHOWN_LENGTH = 120;
@@ -49,15 +50,18 @@ export function isSameConfig(one: NadIpamConfig, other: NadIpamConfig): boolean 
   );
 }
 
+type ComparedField = Exclude<(typeof POOL_FIELDS)[number], 'addressSpace'> | 'namespaces';
+
 /** Fields of a pool's spec, and what they are compiled to. */
-const COMPARED_FIELDS: readonly [keyof AddressPoolSpec, ...(keyof Pool)[]][] = [
-  ['cooldownSeconds', 'cooldownMs'],
-  ['stickyMAC', 'stickyMs', 'isStickyForClaims'],
-  ['blockSize', 'blockSize'],
-  ['nodeSelector', 'nodeSelector'],
-  ['namespaces', 'namespaces'],
-  ['publishCapacity', 'publishesCapacity'],
-];
+const COMPARED_FIELDS: Readonly<Record<ComparedField, readonly (keyof Pool)[]>> = {
+  cooldownSeconds: ['cooldownMs'],
+  stickyMAC: ['stickyMs', 'isStickyForClaims'],
+  blockSize: ['blockSize'],
+  nodeSelector: ['nodeSelector'],
+  namespaces: ['namespaces'],
+  publishCapacity: ['publishesCapacity'],
+  guard: ['guard'],
+};
 
 /**
  * Returns the first difference between two NADs of one network, as `addressSpace is "a" there and "b" here`. Different texts with the same meaning do not differ.
@@ -69,7 +73,7 @@ export function describeDifference(there: NadPool, here: NadPool): string | unde
   if (theirs.addressSpace !== ours.addressSpace) {
     return describeFieldDifference('addressSpace', theirs.addressSpace, ours.addressSpace);
   }
-  for (const [field, ...compiled] of COMPARED_FIELDS) {
+  for (const [field, compiled] of Object.entries(COMPARED_FIELDS) as [ComparedField, (keyof Pool)[]][]) {
     if (compiled.every((key) => isDeepStrictEqual(theirs[key], ours[key]))) continue;
     return describeFieldDifference(field, written[field], writing[field]);
   }
