@@ -86,6 +86,10 @@ describe('The Helm chart', function () {
       [{ image: { registry: '' } }, 'image.registry is not set'],
       [{ image: { registry: '', repository: 'other' } }, 'image other'],
       [{ ipam: { extraEnv: [{ value: 'a' }] } }, 'extraEnv'],
+      // a second value for a variable, another selector, and an object that is there already: the API server would refuse them
+      [{ agent: { extraEnv: [{ name: 'NODE_NAME', value: 'a' }] } }, 'extraEnv'],
+      [{ controller: { podLabels: { 'app.kubernetes.io/component': 'network' } } }, 'podLabels'],
+      [{ agent: { namespace: 'holdfast-responders' } }, 'agent/namespace'],
       [{ agent: { topologySpreadConstraints: [{}] } }, 'topologySpreadConstraints'],
       [{ webhook: { replicas: 0 } }, 'replicas'],
       [{ guest: { responder: { affinity: {} } } }, 'affinity'],

@@ -41,6 +41,7 @@ const UNUSABLE: readonly { readonly cidr: Cidr; readonly why: string }[] = [
   { cidr: parseCidr('0.0.0.0/32'), why: 'which means "no address"' },
   { cidr: parseCidr('127.0.0.0/8'), why: 'whose addresses are local to a machine' },
   { cidr: parseCidr('224.0.0.0/4'), why: 'whose addresses are for multicast' },
+  { cidr: parseCidr('255.255.255.255/32'), why: 'which means "all hosts"' },
   { cidr: parseCidr('::/128'), why: 'which means "no address"' },
   { cidr: parseCidr('::1/128'), why: 'which is local to a machine' },
   { cidr: parseCidr('::ffff:0:0/96'), why: 'which many programs read as IPv4' },

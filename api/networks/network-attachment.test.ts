@@ -73,6 +73,12 @@ describe('the config of a NetworkAttachmentDefinition', () => {
 
   const unusable = [
     { name: 'broken JSON', given: '{"name":', field: 'spec.config', message: /^is not JSON \(/ },
+    {
+      name: 'a password without quotes, of which nothing is quoted',
+      given: '{"name": "blue", "ipam": {"etcd_password": hunter2, "type": "whereabouts"}}',
+      field: 'spec.config',
+      message: /^is not JSON \(Unexpected token 'h'\): correct it$/,
+    },
     { name: 'JSON that is no object', given: '[]', field: 'spec.config', message: /^is not a JSON object/ },
     { name: 'a name that is no string', given: { name: 5 }, field: 'spec.config.name', message: /^is 5: / },
     { name: 'plugins that are no list', given: { plugins: 'x' }, field: 'spec.config.plugins', message: /^is "x": / },

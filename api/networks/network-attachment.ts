@@ -74,7 +74,8 @@ export function readCniConfig(
   try {
     config = JSON.parse(text);
   } catch (error) {
-    const cause = error instanceof Error ? error.message : String(error);
+    // Without the part of the text that V8 quotes: the message is also for users who may not read the NAD.
+    const cause = (error as SyntaxError).message.replace(/, (\.{3})?"[^]*$/, '');
     return problem('spec.config', `is not JSON (${cause}): correct it`);
   }
   if (!isRecord(config)) return problem('spec.config', 'is not a JSON object: write a CNI config or config list');
