@@ -161,7 +161,7 @@ export class Dispatcher {
       if (deadline.signal.aborted && !(error instanceof CniError)) throw deadlineError(deadline, limitMs);
       throw error;
     } finally {
-      over.abort();
+      if (deadline.signal.aborted) over.abort(); // it costs an exception
       deadline.clear();
     }
   }
