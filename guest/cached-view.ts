@@ -7,6 +7,7 @@ import type { PoolDirectory } from '../addressing/directory/directory.js';
 import type { Resolution } from '../addressing/directory/resolution.js';
 import type { Lister } from '../kube/informers/cache.js';
 import type { GuestView } from './interfaces.js';
+import { shownAddresses } from './leased-addresses.js';
 
 export interface GuestListers {
   readonly claims: Lister<IPAMClaim>;
@@ -52,7 +53,8 @@ export class CachedGuestView implements GuestView {
     return this.#listers.networks.get(key);
   }
 
+  /** Shown addresses are enough here, because a guest gets only those that are leased in the address space of the pool. */
   resolve(claim: IPAMClaim): Resolution {
-    return this.#listers.directory.resolve(claim);
+    return this.#listers.directory.resolve(claim, shownAddresses(claim) !== undefined);
   }
 }

@@ -4,6 +4,7 @@ import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import { objectKey } from '../../api/meta.js';
 import { type ParsedNad, transformNad } from '../../cluster/transforms.js';
 import { Cache } from '../../kube/informers/cache.js';
+import { vmReference } from '../../test/objects/workload-objects.js';
 import { adminPool, claimOf, holdfastConfig, nadDefinition } from '../../test/objects/pool-objects.js';
 import { parseAddress } from '../address/address.js';
 import { NETWORK_INDEXES, affectedClaims } from './affected.js';
@@ -51,12 +52,14 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 
-/** Claims that name a NAD, and claims that others created. */
+/** Claims that name a NAD, and claims that others created. All show an address, which proves nothing. */
 const CLAIMS = NAMESPACES.flatMap((each) =>
   NETWORKS.flatMap((of) =>
-    [undefined, 'vms/a', 'vms/b', 'lab/a'].map((nad) =>
-      claimOf(`${each}/${of}-${nad?.replace('/', '.') ?? 'none'}`, nad, of),
-    ),
+    [undefined, 'vms/a', 'vms/b', 'lab/a'].map((nad) => {
+      const { metadata, spec } = claimOf(`${each}/${of}-${nad?.replace('/', '.') ?? 'none'}`, nad, of);
+      const owned = { ...metadata, ownerReferences: [vmReference('vm-uid')] };
+      return { metadata: owned, spec, status: { ips: ['10.0.0.5/24'] } };
+    }),
   ),
 );
 
@@ -144,7 +147,7 @@ function summaryOf(directory: PoolDirectory, claim: ReturnType<typeof claimOf>):
 }
 
 describe('A pool directory that follows changes', () => {
-  it('answers as one that reads everything anew, and tells of each claim whose answer changes', () => {
+  it('answers as one that reads everything anew, serves no other namespaces, and tells of each claim whose answer changes', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 25 }), (steps) => {
         const world = new World();
@@ -159,6 +162,8 @@ describe('A pool directory that follows changes', () => {
           );
           for (const claim of CLAIMS) {
             const { kind, ...found } = world.directory.resolve(claim);
+            if ('pool' in found)
+              expect(found.pool.namespaces ?? new Set(NAMESPACES)).to.include(claim.metadata.namespace);
             const now = 'pool' in found ? JSON.stringify([kind, found.pool.name, found.pool.subnets.length]) : kind;
             const key = objectKey(claim);
             const before = answers.get(key);

@@ -86,8 +86,9 @@ export class PoolDirectory {
     this.#schedule = schedule;
   }
 
-  resolve(claim: IPAMClaim): Resolution {
-    return this.resolveUser(userOfClaim(claim));
+  /** @param keepsPool it has addresses of the derived pool, which may have served its namespace before */
+  resolve(claim: IPAMClaim, keepsPool = false): Resolution {
+    return this.resolveUser({ ...userOfClaim(claim), keepsPool });
   }
 
   /** The same for a workload that may have no claim. */

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { claimOf } from '../../test/objects/pool-objects.js';
-import { vmReference } from '../../test/objects/workload-objects.js';
 import { type ResolutionTable, resolve, userOfClaim } from './resolution.js';
 
 /** A cluster without pools and NADs. */
@@ -26,12 +25,11 @@ describe('the pool of another namespace, from which a claim has addresses', () =
   const pool = { namespaces: ['shared'], state: { kind: 'served', pool: { name: 'blue.shared' } } };
   const table = { ...EMPTY, derivedPools: () => [pool] } as unknown as ResolutionTable;
 
-  it('still serves a claim with an owner when it no longer serves the namespace', () => {
-    const owned = { ...claim, metadata: { ...claim.metadata, ownerReferences: [vmReference('vm-uid')] } };
-    expect(resolve(userOfClaim(owned), table).kind).to.equal('served');
+  it('still serves the claim when it no longer serves the namespace', () => {
+    expect(resolve({ ...userOfClaim(claim), keepsPool: true }, table).kind).to.equal('served');
   });
 
-  it('does not serve a claim that was restored into another namespace and has no owner yet', () => {
+  it('does not serve a claim only because it shows addresses', () => {
     expect(resolve(userOfClaim(claim), table)).to.have.property('kind', 'foreign');
   });
 });

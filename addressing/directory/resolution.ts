@@ -1,6 +1,6 @@
 import { type IPAMClaim, claimNadOf } from '../../api/ipam-claim.js';
 import { truncate } from '../../api/json.js';
-import { controllerOf, joinKey, objectKey, splitKey } from '../../api/meta.js';
+import { joinKey, objectKey, splitKey } from '../../api/meta.js';
 import { RESPONDERS_NAMESPACE } from '../../api/names.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { Pool } from '../pool/pool.js';
@@ -47,8 +47,10 @@ export interface NetworkUser {
   readonly network: string;
   /** `namespace/name` of the NAD that attaches it; unknown for claims that others created. */
   readonly nad?: string | undefined;
-  /** It has addresses: a derived pool that no longer serves its namespace still serves it. */
+  /** It shows addresses. A tenant may have written them. */
   readonly hasAddresses?: boolean;
+  /** A derived pool serves it even if the pool does not serve its namespace. */
+  readonly keepsPool?: boolean;
   /** It is a claim, whose addresses a guest may get where the NAD has no IPAM. A pod without a claim gets none there. */
   readonly isClaim?: boolean;
 }
@@ -56,12 +58,9 @@ export interface NetworkUser {
 export function userOfClaim(claim: IPAMClaim): NetworkUser {
   const { metadata, spec, status } = claim;
   const { namespace = '' } = metadata;
-  const nad = claimNadOf(claim);
   // other components write claims too, and may leave out parts of the status
   const ips = status?.ips ?? [];
-  // a claim that was restored into another namespace has no owner yet, and its addresses are those of the former namespace
-  const isOwn = controllerOf(claim) !== undefined || nad === undefined || splitKey(nad).namespace === namespace;
-  return { namespace, network: spec.network, nad, hasAddresses: ips.length > 0 && isOwn, isClaim: true };
+  return { namespace, network: spec.network, nad: claimNadOf(claim), hasAddresses: ips.length > 0, isClaim: true };
 }
 
 /** Returns the namespace whose derived pool may serve a user. */
@@ -170,14 +169,14 @@ function unusableNad(nad: ParsedNad, { field, message }: { field: string; messag
 
 /** An administrator's pool wins. A pool that is being deleted serves only if there is no other. */
 function servingPool(
-  { network, namespace, hasAddresses = false }: NetworkUser,
+  { network, namespace, keepsPool = false }: NetworkUser,
   nadNamespace: string,
   table: ResolutionTable,
 ): Resolution | undefined {
   const admins = table.adminPools(network).filter((pool) => allowsNamespace(pool, namespace));
   const derived = table
     .derivedPools(network, nadNamespace)
-    .filter((pool) => hasAddresses || allowsNamespace(pool, namespace));
+    .filter((pool) => keepsPool || allowsNamespace(pool, namespace));
   const candidates = [admins.filter(isNotBeingDeleted), derived.filter(isNotBeingDeleted), admins, derived];
   const pools = candidates.find((group) => group.length > 0);
   if (pools === undefined) return undefined;

@@ -8,6 +8,7 @@ import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import type { Resolution } from '../../addressing/directory/resolution.js';
 import type { ClaimPod, ClaimPods } from './running/claim-pods.js';
 import { type RunningAddresses, runningAddressesOf } from './running/running-addresses.js';
+import { resolveClaim } from './shown/claim-resolution.js';
 import type { ClaimSyncState } from './sync-state.js';
 import type { LauncherVmis, VmiOwners } from './running/vmi-owners.js';
 import type { ClaimWaitList } from './wait-list.js';
@@ -76,7 +77,7 @@ export function observeClaim(context: ObserveContext): ClaimObservation | undefi
     return undefined;
   }
   const held = book.ofExactClaim(claim).filter((lease) => stateOf(lease) === 'held');
-  const resolution = gracePeriods.applyTo(key, directory.resolve(claim), clock.now());
+  const resolution = gracePeriods.applyTo(key, resolveClaim(claim, { directory, book }), clock.now());
   const names = new Set(held.map(({ pool }) => pool));
   const pools = [
     ...(resolution.kind === 'served' ? [resolution.pool] : []),

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { vmReference } from '../../test/objects/workload-objects.js';
 import { adminPool, claimOf, holdfastConfig, nad } from '../../test/objects/pool-objects.js';
+import { resolveClaim } from '../claims/shown/claim-resolution.js';
 import { PoolsWorld } from './testing/pools-world.js';
 
 const SUBNETS = [{ cidr: '10.9.0.0/24' }];
@@ -9,9 +9,7 @@ const blue = (ipam: object = {}, key = 'a/blue') => nad(key, holdfastConfig({ su
 describe('the namespaces that a derived pool serves', () => {
   let world: PoolsWorld;
   const resolve = (key: string, ips: string[] = []) => {
-    const { metadata, ...rest } = claimOf(key, 'a/blue');
-    const owned = { ...metadata, ownerReferences: [vmReference('vm-uid')] };
-    return world.directory.resolve({ ...rest, metadata: owned, status: { ips } });
+    return resolveClaim({ ...claimOf(key, 'a/blue'), status: { ips } }, world);
   };
 
   beforeEach(() => {
@@ -58,7 +56,7 @@ describe('the namespaces that a derived pool serves', () => {
     await world.settle();
     expect(world.pools.get('blue.a')?.spec.namespaces).to.deep.equal(['a']);
     expect(resolve('b/vm.data', ['10.9.0.5/24'])).to.have.property('kind', 'served');
-    expect(resolve('b/new.data')).to.have.property('kind', 'unserved');
+    expect(resolve('b/new.data', ['10.9.0.5/24'])).to.have.property('kind', 'unserved');
     expect(world.events).to.deep.equal([
       'NetworkAttachmentDefinition blue NamespacesNotServed: AddressPool blue.a no longer serves namespaces b: their workloads keep ' +
         'their addresses and get no new ones. To serve them, add them to "namespaces" in the ipam object of the NAD',

@@ -121,7 +121,8 @@ export class PortGuard {
     const { lookup } = this.#deps;
     const user = userOfAttachment(attachment);
     await lookup.load(user, call);
-    const resolution = lookup.directory.resolveUser({ ...user, hasAddresses: grant.length > 0, isClaim: true });
+    const hasAddresses = grant.length > 0;
+    const resolution = lookup.directory.resolveUser({ ...user, hasAddresses, keepsPool: hasAddresses, isClaim: true });
     if (resolution.kind === 'served') return [resolution.pool.name];
     if (resolution.kind === 'foreign') return [];
     const pools = lookup.adminPools(user.network).filter((each) => isServingNamespace(each, user.namespace));

@@ -112,7 +112,8 @@ export class UnleasedAddresses {
     const { namespace = '', name, uid = '' } = launcher.metadata;
     const parsed = networks.get(nad);
     if (parsed?.delegation.kind !== 'holdfast' || !parsed.config.ok) return [];
-    const user = { namespace, network: parsed.config.network.name, nad, hasAddresses: true };
+    // whether it serves the namespace or not: the launcher has the address
+    const user = { namespace, network: parsed.config.network.name, nad, keepsPool: true };
     const resolution = directory.resolveUser(user);
     if (resolution.kind !== 'served') return [];
     const { pool } = resolution;

@@ -23,6 +23,7 @@ describe('holds for restored claims', () => {
     const resolution = { kind: 'served' as const, pool: compiled.pool };
     const directory = { resolve: () => resolution };
     const book = {
+      ofClaim: () => [],
       // each claim takes 15 ms
       ofExactClaim: () => (clock.advanceTo(clock.now() + 15), []),
       addRestoreHold: (_space: string, address: Address) => void held.add(formatAddress(address)),

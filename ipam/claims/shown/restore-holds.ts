@@ -14,11 +14,12 @@ import type { LeaseBook, LeaseChange } from '../../leases/lease-book.js';
 import { affectedClaims } from '../../../addressing/directory/affected.js';
 import type { NetworkChanges, PoolDirectory } from '../../../addressing/directory/directory.js';
 import { readShownAddresses } from './claim-addresses.js';
+import { resolveClaim } from './claim-resolution.js';
 import { conditionOf } from '../../../cluster/claim-conditions.js';
 
 interface RestoreHoldDependencies {
   claims: Pick<Cache<IPAMClaim>, 'get' | 'keys' | 'byIndex'>;
-  book: Pick<LeaseBook, 'ofExactClaim' | 'addRestoreHold' | 'removeRestoreHold'>;
+  book: Pick<LeaseBook, 'ofClaim' | 'ofExactClaim' | 'addRestoreHold' | 'removeRestoreHold'>;
   directory: Pick<PoolDirectory, 'resolve'>;
   clock: Pick<Clock, 'now'>;
 }
@@ -118,7 +119,7 @@ export class RestoreHolds {
     const lacked = this.#lackedAddresses(claim);
     const heldNames = [...(this.#ofClaim.get(uid)?.keys() ?? [])];
     // without a pool, the claim can neither get its addresses back nor lose them
-    const isServed = heldNames.length > 0 && this.#dependencies.directory.resolve(claim).kind !== 'unserved';
+    const isServed = heldNames.length > 0 && resolveClaim(claim, this.#dependencies).kind !== 'unserved';
     if (isServed) for (const name of heldNames) if (!lacked.has(name)) this.#removeHold(uid, name);
     this.#addHolds(claim, lacked);
   }
@@ -146,10 +147,10 @@ export class RestoreHolds {
   }
 
   #lackedAddresses(claim: IPAMClaim): AddressesByLease {
-    const { book, directory } = this.#dependencies;
+    const { book } = this.#dependencies;
     const { addresses } = readShownAddresses(claim);
     if (addresses.length === 0) return NO_ADDRESSES;
-    const resolution = directory.resolve(claim);
+    const resolution = resolveClaim(claim, this.#dependencies);
     if (resolution.kind !== 'served') return NO_ADDRESSES;
     const { pool } = resolution;
     const { addressSpace } = pool;
