@@ -207,7 +207,7 @@ describe('claim authorization', () => {
         return world.add(pod);
       },
       expect:
-        /^100 IPAMClaim vms.mine has addresses in address space fabric, but network element 0 .* in address space blue/,
+        /^100 IPAMClaim vms.mine has addresses in address space fabric, but network element 0 .* whose network is not in this address space/,
     },
     {
       name: 'delays a pod that refers to a missing claim',

@@ -8,7 +8,7 @@ import type { Attachment } from '../attachment.js';
 import { CniError } from '../cni-error.js';
 import { AgentWorld, worldWithVm } from '../testing/agent-world.js';
 import { makeClaim } from '../../../test/objects/kubevirt-objects.js';
-import { adminPool } from '../../../test/objects/pool-objects.js';
+import { adminPool, holdfastConfig, nadDefinition } from '../../../test/objects/pool-objects.js';
 
 const LEASE_NAME = 'blue.10-0-0-5';
 const LEASE = `addressleases ${LEASE_NAME}`;
@@ -32,17 +32,18 @@ describe('the addresses of a claim', () => {
     const world = worldWithVm();
     world.pools.set(adminPool('blue', { addressSpace: 'fabric' }));
     world.pools.set(adminPool('older', { namespaces: ['elsewhere'], born: 2 }));
+    world.addLease(GRANTED, world.claim(), 'blue', 'older');
     expect(await world.add(world.launcher())).to.equal(GRANTED);
     const leases = world.reads.filter((read) => read.startsWith('addressleases'));
     expect(leases).to.deep.equal(['addressleases fabric.10-0-0-5', LEASE]);
   });
 
-  it('are found in the address space of a pool of another namespace, through whose NAD the claim got them', async () => {
+  it('are refused if they are of a pool of another namespace, through whose NAD the claim got them', async () => {
     const world = new AgentWorld();
     const ips = [GRANTED, 'fd00::5/64'];
     world.addVm('vm1', { data: 'blue' }, ips);
     for (const id of world.objects.keys()) if (id.startsWith('addressleases')) world.objects.delete(id);
-    for (const ip of ips) world.addLease(ip, world.claim(), 'fabric');
+    for (const ip of ips) world.addLease(ip, world.claim(), 'fabric', 'blue.lab');
     const pod = world.launcher();
     world.before = (read) => {
       if (read.includes('owner-uid')) throw new Error('broken');
@@ -50,10 +51,44 @@ describe('the addresses of a claim', () => {
     expect(await world.add(pod)).to.match(/^11 .*broken/);
     world.before = () => undefined;
     world.reads.length = 0;
-    for (let count = 0; count < 2; count++) expect(await world.add(pod)).to.equal(ips.join(' '));
+    for (let count = 0; count < 2; count++)
+      expect(await world.add(pod)).to.match(
+        /^100 .* in address space fabric, .* NAD vms\/blue, whose network is not in/,
+      );
     const listed = world.reads.filter((read) => read.includes('owner-uid'));
     expect(listed).to.have.length(1);
   });
+
+  /** The pool of the NAD serves only its own namespace. The controller has written this NAD into the claim, because the VM names it. */
+  const foreign: { name: string; addressSpace: string; pool: string; expect: RegExp }[] = [
+    {
+      name: 'are refused on the NAD of another namespace if they are in another address space',
+      addressSpace: 'own',
+      pool: 'blue.vms',
+      expect: /^100 .* in address space own, .* NAD shared\/blue, whose network is not in this address space/,
+    },
+    {
+      name: 'are kept on the NAD of another namespace whose pool no longer serves that of the VM',
+      addressSpace: 'blue',
+      pool: 'blue.shared',
+      expect: /^10\.0\.0\.5\/24$/,
+    },
+  ];
+  for (const { name, addressSpace, pool, expect: expected } of foreign) {
+    it(name, async () => {
+      const world = new AgentWorld();
+      world.pools.set(adminPool('blue', { namespaces: ['elsewhere'] }));
+      const config = { ...holdfastConfig({ subnets: [{ cidr: '10.0.0.0/24' }] }), allowPersistentIPs: true };
+      world.put('network-attachment-definitions', nadDefinition('shared/blue', config));
+      world.put('addresspools', adminPool('blue.shared', { nadNamespace: 'shared', namespaces: ['shared'] }));
+      world.put('addresspools', adminPool('blue.vms', { nadNamespace: 'vms', addressSpace: 'own' }));
+      world.addVm('vm1', { data: 'shared/blue' }, []);
+      const claim = world.addClaim(makeClaim('vm1', 'data', { nad: 'shared/blue' }), [GRANTED]);
+      world.remove('addressleases', LEASE_NAME);
+      world.addLease(GRANTED, claim, addressSpace, pool);
+      expect(await world.add(world.launcher('vm1', { networks: { data: 'shared/blue' } }))).to.match(expected);
+    });
+  }
 
   it('are listed by their claim only if no pool that may serve it has them', async () => {
     const world = worldWithVm();

@@ -1,5 +1,5 @@
 import type { AddressLease } from '../../../api/address-lease.js';
-import { type IPAMClaim, claimNadOf } from '../../../api/ipam-claim.js';
+import type { IPAMClaim } from '../../../api/ipam-claim.js';
 import { type ObjectMeta, objectKey } from '../../../api/meta.js';
 import { IPS_ALLOCATED } from '../../../api/names.js';
 import { describeSelection } from '../../../api/networks/network-selection.js';
@@ -8,7 +8,12 @@ import type { Clock } from '../../../kube/clock.js';
 import { messageOf } from '../../../kube/errors.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
 import { type Address, formatAddress, parseAddressOrPrefix } from '../../../addressing/address/address.js';
-import { nadNamespaceOfUser, userOfClaim } from '../../../addressing/directory/resolution.js';
+import {
+  type NetworkUser,
+  isServingNamespace,
+  nadNamespaceOfUser,
+  userOfClaim,
+} from '../../../addressing/directory/resolution.js';
 import { derivedPoolName } from '../../../addressing/pool/derived-pool.js';
 import { heldByMessage } from '../../../addressing/allocator/refusal-messages.js';
 import { type LeaseRecord, holderOf, readLease } from '../../../addressing/lease/lease.js';
@@ -53,7 +58,7 @@ export class ClaimGrants {
   /**
    * Returns the addresses of a claim, or a message if they cannot be used yet. Does not wait.
    * @param since ignores reads of NADs and pools before this time, in the clock's ms
-   * @throws {CniError} 11 if a read failed or another pod has the addresses; 100 if they are in another address space than the interface
+   * @throws {CniError} 11 if a read failed or another pod has the addresses; 100 if they are not in an address space of the interface's network
    */
   async attempt(
     attachment: Attachment,
@@ -99,30 +104,47 @@ export class ClaimGrants {
     }
   }
 
-  /** Checks the address space, because a network may have a NAD and an address space in each of several namespaces. */
+  /**
+   * Checks that the leases are of the interface's network, because NADs of several namespaces may name one network, each with its own address space.
+   * The NAD in the claim proves nothing: the controller writes the one that the VM names.
+   */
   async #requireSpace(
     attachment: Attachment,
     claim: IPAMClaim,
     seen: readonly VerifiedLease[],
     call: RequestContext,
   ): Promise<void> {
+    const { lookup, clock } = this.#deps;
     const user = userOfAttachment(attachment);
-    if (claimNadOf(claim) === user.nad) return;
+    const findForeign = () => seen.find(({ record }) => !this.#isOfNetwork(record, user));
+    if (findForeign() === undefined) return;
+    // an earlier read may have come before the pool was created
+    await lookup.loadPools([derivedPoolName(nadNamespaceOfUser(user), user.network)], call, clock.now());
+    const foreign = findForeign();
+    if (foreign === undefined) return;
     const { pod, selection } = attachment;
-    const serving = await this.#deps.lookup.resolve(user, call);
-    const isSame =
-      serving.kind === 'served' && seen.every(({ record }) => record.addressSpace === serving.pool.addressSpace);
-    if (isSame) return;
-    const why =
-      serving.kind === 'served'
-        ? `whose pool ${serving.pool.name} is in address space ${serving.pool.addressSpace}`
-        : `and ${serving.message}`;
-    const spaces = [...new Set(seen.map(({ record }) => record.addressSpace))].join(', ');
+    const { addressSpace } = foreign.record;
     throw new CniError(
       CniCode.Refused,
-      `IPAMClaim ${objectKey(claim)} has addresses in address space ${spaces}, but ${describeSelection(selection)} of pod ` +
-        `${objectKey(pod)} uses NAD ${user.nad}, ${why}: use the NAD of the claim, or a claim for this NAD`,
+      `IPAMClaim ${objectKey(claim)} has addresses in address space ${addressSpace}, but ${describeSelection(selection)} of pod ` +
+        `${objectKey(pod)} uses NAD ${user.nad}, whose network is not in this address space: use a NAD of address space ${addressSpace}, ` +
+        'or delete the claim',
     );
+  }
+
+  /** True if a pool that may serve the NAD is in the lease's address space: an administrator's, or the one derived in the namespace of the NAD. */
+  #isOfNetwork({ pool, addressSpace }: LeaseRecord, user: NetworkUser): boolean {
+    const { lookup } = this.#deps;
+    return lookup.directory.poolsOf(user.network).some((each) => {
+      const { name, nadNamespace } = each;
+      const isOfNad =
+        nadNamespace === undefined
+          ? name === pool || isServingNamespace(each, user.namespace)
+          : nadNamespace === nadNamespaceOfUser(user);
+      // also if the rest of the spec is invalid now
+      const space = lookup.writtenPool(name)?.spec.addressSpace ?? user.network;
+      return isOfNad && space === addressSpace;
+    });
   }
 
   /**

@@ -148,13 +148,13 @@ export class AgentWorld {
     return stored;
   }
 
-  addLease(ip: string, claim: IPAMClaim, addressSpace = 'blue'): AddressLease {
+  addLease(ip: string, claim: IPAMClaim, addressSpace = 'blue', pool = 'blue'): AddressLease {
     const { namespace = '', name, uid = '' } = claim.metadata;
     const { address } = parseAddressOrPrefix(ip);
     const workloadUID = claimOwnerOf(claim)?.uid;
     const workload = workloadUID !== undefined && { workloadUID };
     const owner = { kind: 'IPAMClaim' as const, namespace, name, uid, ...workload };
-    const write = createLease({ address, addressSpace, pool: 'blue', owner });
+    const write = createLease({ address, addressSpace, pool, owner });
     if (write.verb !== 'create') throw new TypeError(write.verb);
     const metadata = { ...write.lease.metadata, uid: `${formatAddress(address)}-uid`, resourceVersion: '1' };
     return this.put('addressleases', { ...write.lease, metadata });
