@@ -93,6 +93,19 @@ describe('LeaderElection', () => {
     await stop(only);
   });
 
+  it('lets work write after a stop until the term is over by the clock', async () => {
+    const only = new Candidate(api, 'a', () => systemClock.sleep(3_000));
+    expect(only.election.leaseLost.aborted, 'before the term').to.equal(true);
+    await time.tickAsync(0);
+    const stopped = only.election.stop();
+    only.pausedMs = 9_999;
+    expect([only.election.isLeader, only.election.leaseLost.aborted]).to.deep.equal([false, false]);
+    only.pausedMs = 10_000;
+    expect(only.election.leaseLost.aborted).to.equal(true);
+    await time.tickAsync(3_000);
+    await stopped;
+  });
+
   it('does not extend a term by a renewal whose answer was read after a pause', async () => {
     const only = new Candidate(api, 'a');
     await time.tickAsync(0);

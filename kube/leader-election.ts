@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { KubeObject } from '../api/meta.js';
 import type { CallOptions, Client } from './client.js';
 import type { Clock, Random } from './clock.js';
@@ -66,7 +67,9 @@ export class LeaderElection {
   #isLeader = false;
   /** By the clock. */
   #termEndsAt = -Infinity;
-  #endTerm: () => void = () => undefined;
+  #leaseLost = AbortSignal.abort();
+  /** Ends the last term, and aborts its writes. */
+  #lose: () => void = () => undefined;
   /** The lease as it was last read or written. */
   #observed: Lease | undefined;
   #expired = false;
@@ -96,8 +99,14 @@ export class LeaderElection {
    * @returns whether the term continues
    */
   confirm(): boolean {
-    if (this.#isLeader && this.#options.clock.now() >= this.#termEndsAt) this.#endTerm();
+    if (this.#options.clock.now() >= this.#termEndsAt) this.#lose();
     return this.#isLeader;
+  }
+
+  /** Aborts before another candidate may lead. After a stop, running work may write until then. */
+  get leaseLost(): AbortSignal {
+    this.confirm();
+    return this.#leaseLost;
   }
 
   /** Waits for the lease, leads, and resolves when leadership has ended or `stop` was called. May be called again unless stopped. */
@@ -120,15 +129,15 @@ export class LeaderElection {
       this.#isLeader = false;
       term.abort();
     };
-    this.#endTerm = end;
     this.#stop.signal.addEventListener('abort', end, { once: true });
     if (this.#stop.signal.aborted) end();
     try {
-      await this.#acquire(term, end);
+      await this.#acquire(term);
       if (!term.signal.aborted) await this.#keep(term, end, callbacks);
       await this.#release();
     } finally {
       end();
+      this.#lose();
       this.#stop.signal.removeEventListener('abort', end);
       this.#cancelDeadline();
       this.#forget();
@@ -136,9 +145,9 @@ export class LeaderElection {
   }
 
   /** Returns when we hold the lease or are stopped. */
-  async #acquire(term: AbortController, end: () => void): Promise<void> {
+  async #acquire(term: AbortController): Promise<void> {
     const { clock, random, retryPeriodMs } = this.#options;
-    while (!term.signal.aborted && !(await this.#renew(end))) {
+    while (!term.signal.aborted && !(await this.#renew())) {
       // half of what client-go waits: nothing works between two terms
       await clock.sleep((retryPeriodMs / 2) * (0.5 + random() / 2), term.signal);
     }
@@ -146,14 +155,22 @@ export class LeaderElection {
 
   async #keep(term: AbortController, end: () => void, callbacks: LeaderCallbacks): Promise<void> {
     const { clock, retryPeriodMs } = this.#options;
+    const lost = new AbortController();
+    // every running request listens to it, and Node would report a leak
+    setMaxListeners(0, lost.signal);
+    this.#leaseLost = lost.signal;
+    this.#lose = () => {
+      lost.abort();
+      end();
+    };
     this.#isLeader = true;
     this.#log.info({}, 'became the leader');
     callbacks.onStarted(term.signal);
     for (;;) {
       await clock.sleep(retryPeriodMs, term.signal);
       if (term.signal.aborted) break;
-      const renewed = await this.#renew(end);
-      if (!renewed && this.#heldByOther()) end();
+      const renewed = await this.#renew();
+      if (!renewed && this.#heldByOther()) this.#lose();
     }
     this.#log.info({}, 'stopped leading');
     await callbacks.onStopped();
@@ -164,13 +181,13 @@ export class LeaderElection {
    * seen the lease earlier.
    * @returns whether we hold the lease
    */
-  async #renew(end: () => void): Promise<boolean> {
+  async #renew(): Promise<boolean> {
     const { clock, renewDeadlineMs } = this.#options;
     const attempt = { late: false, won: false };
     const endsAt = clock.now() + renewDeadlineMs;
     const cancel = clock.setTimer(renewDeadlineMs, () => {
       attempt.late = true;
-      if (attempt.won) end();
+      if (attempt.won) this.#lose();
     });
     const written = await this.#try();
     if (!written || attempt.late || clock.now() >= endsAt) {

@@ -1,8 +1,10 @@
+import { Client } from '../kube/client.js';
 import { EventRecorder } from '../kube/events.js';
 import type { Component, ProcessContext } from './context.js';
+import { LeaderTransport } from './leader-transport.js';
 import { Leadership, type LeadershipOptions, leaderIdentity } from './leadership.js';
 
-/** What the work of an elected component uses. Logs name the component. */
+/** What the work of an elected component uses. Logs name the component. The client writes only until another process may lead. */
 export interface ElectedContext extends ProcessContext, Pick<Leadership, 'whileLeading'> {
   readonly events: EventRecorder;
 }
@@ -36,7 +38,8 @@ export function createElectedComponent(
   const { informers, metrics } = context;
   const component = `holdfast-${name}`;
   const events = new EventRecorder({ ...context, component, metrics: metrics.kube });
-  const work = createWork({ ...context, events, whileLeading: (sync) => leadership.whileLeading(sync) });
+  const client = new Client(new LeaderTransport(shared.client.transport, () => leadership.leaseLost));
+  const work = createWork({ ...context, client, events, whileLeading: (sync) => leadership.whileLeading(sync) });
   const leadership = new Leadership({
     ...{ context, config, name: component, identity },
     prepare: async () => work.prepare?.(),

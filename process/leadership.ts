@@ -3,6 +3,7 @@ import type { Sync, SyncResult } from '../kube/controller-loop.js';
 import { LeaderElection } from '../kube/leader-election.js';
 import type { CommonConfig } from './config/config.js';
 import type { ProcessContext } from './context.js';
+import { untilEither } from './leader-transport.js';
 
 export interface LeadershipOptions {
   readonly context: Pick<ProcessContext, 'client' | 'clock' | 'random' | 'log'> & {
@@ -50,11 +51,18 @@ export class Leadership {
     await this.#working;
   }
 
-  /** Returns the sync, which does nothing as soon as the term is over. */
+  /** Aborts when another process may lead; undefined without leader election. */
+  get leaseLost(): AbortSignal | undefined {
+    if (!this.#options.config.leaderElect) return undefined;
+    return this.#election?.leaseLost ?? AbortSignal.abort();
+  }
+
+  /** Returns the sync, which is not started after the end of the term, and is aborted when another process may lead. */
   whileLeading(sync: Sync): Sync {
     const run = sync as (key: string, signal: AbortSignal) => Promise<SyncResult>;
     const leads = () => !this.#options.config.leaderElect || this.#election?.confirm() === true;
-    return (key, signal) => (leads() ? run(key, signal) : Promise.resolve(undefined));
+    return async (key, signal) =>
+      leads() ? untilEither(this.leaseLost, signal, (either) => run(key, either)) : undefined;
   }
 
   async #work(): Promise<void> {
