@@ -79,6 +79,11 @@ describe('ControllerLoop', () => {
       given: () => Promise.reject(statusError(503, 7000)),
       expect: { afterMs: 7000, retries: 0 },
     },
+    {
+      name: 'backs off if the server asks for no delay',
+      given: () => Promise.reject(statusError(503, 0)),
+      expect: { afterMs: 50, retries: 1 },
+    },
   ];
   for (const { name, given, expect: expected } of cases) {
     it(name, async () => {

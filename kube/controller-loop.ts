@@ -121,16 +121,9 @@ export class ControllerLoop {
         break;
       case 'transient':
         this.#log.warn(fields, `sync failed: ${messageOf(error)}`);
-        this.#retryLater(key, error);
+        queue.addRateLimited(key, retryDelayOf(error));
         break;
     }
     return kind;
-  }
-
-  #retryLater(key: string, error: unknown): void {
-    const { queue } = this.#options;
-    const afterMs = retryDelayOf(error);
-    if (afterMs === undefined) queue.addRateLimited(key);
-    else queue.addAfter(key, afterMs);
   }
 }

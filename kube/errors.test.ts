@@ -36,6 +36,7 @@ describe('errors of the API server', () => {
     { name: 'the header', given: refusal(429, {}, { 'retry-after': '2' }), expect: 2000 },
     { name: 'the details', given: refusal(429, { kind: 'Status', details: { retryAfterSeconds: 3 } }), expect: 3000 },
     { name: 'nowhere', given: refusal(429, {}), expect: undefined },
+    { name: 'an empty header', given: refusal(429, {}, { 'retry-after': '' }), expect: undefined },
     { name: 'an hour, of which a minute counts', given: refusal(429, {}, { 'retry-after': '3600' }), expect: 60_000 },
     {
       name: 'a month in the details, of which a minute counts',

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { StatusError, TransportError, type TransportFault } from './errors.js';
 import { type RetryDecision, backoff, planRetry } from './retry.js';
 
-const none = { refreshed: false, resent: false };
+const none = { refreshed: false, resent: false, refusals: 0 };
 const resent = { ...none, resent: true };
 
 function status(code: number, retryAfterMs?: number): StatusError {
@@ -21,6 +21,11 @@ describe('planRetry', () => {
     { name: 'repeats a write after 429, which was not acted upon', error: status(429, 1000), expect: { after: 1000 } },
     { name: 'repeats a read after 503', error: status(503, 1000), readOnly: true, expect: { after: 1000 } },
     { name: 'does not repeat a write after 503', error: status(503, 1000), expect: undefined },
+    { name: 'waits with backoff if the server requests 0 seconds', error: status(429, 0), expect: { after: 50 } },
+    {
+      name: 'waits longer each time, up to half a second or a second',
+      ...{ error: status(429, 0), attempts: { ...none, refusals: 9 }, expect: { after: 500 } },
+    },
     { name: 'does not guess where there is no Retry-After', error: status(429), readOnly: true, expect: undefined },
     { name: 'does not wait beyond the deadline', error: status(429, 5000), readOnly: true, expect: undefined },
     { name: 'does not repeat other refusals', error: status(500, 10), readOnly: true, expect: undefined },

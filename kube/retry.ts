@@ -99,6 +99,8 @@ function isFromTheFuture(error: StatusError): boolean {
 export interface RetryState {
   refreshed: boolean;
   resent: boolean;
+  /** How often the server asked to try again. */
+  refusals: number;
 }
 
 interface RetryContext {
@@ -112,6 +114,8 @@ export type RetryDecision = { after: number } | 'refresh' | undefined;
 
 /** A failed connection is tried once more, because another API server may be behind the same address. */
 const RESEND_UNSENT_MS = 50;
+/** The least delay after a refusal, because a server or proxy may request 0 seconds again and again. */
+const REFUSED = { baseMs: 100, maxMs: 1_000 };
 
 /**
  * Decides whether and when the transport retries a request. A write is retried only if the server did not process it (429, 401) or cannot
@@ -130,7 +134,9 @@ function planStatusRetry(error: StatusError, request: RetryContext, attempts: Re
   if (error.status === 401) return attempts.refreshed ? undefined : 'refresh';
   const mayRepeat = error.status === 429 || (error.status === 503 && request.readOnly);
   if (!mayRepeat || error.retryAfterMs === undefined) return undefined;
+  const { random } = request;
   // Random, so that clients do not retry together.
-  const after = error.retryAfterMs * (1 + request.random() / 4);
+  const requestedMs = error.retryAfterMs * (1 + random() / 4);
+  const after = Math.max(requestedMs, backoffDelay({ ...REFUSED, random }, attempts.refusals));
   return after < request.remainingMs ? { after } : undefined;
 }

@@ -126,11 +126,12 @@ export class WorkQueue {
     this.#delayed.set(key, { due, cancel });
   }
 
-  /** Adds the key after a failure. The delay doubles with each failure until `forget`. */
-  addRateLimited(key: string): void {
+  /** Adds the key after a failure. The delay doubles with each failure until `forget`. A longer `requestedMs` replaces it, and doubles nothing. */
+  addRateLimited(key: string, requestedMs = 0): void {
     const failures = this.retries(key);
-    this.#failures.set(key, failures + 1);
-    this.addAfter(key, backoffDelay(this.#delays, failures));
+    const delayMs = backoffDelay(this.#delays, failures);
+    if (delayMs >= requestedMs) this.#failures.set(key, failures + 1);
+    this.addAfter(key, Math.max(delayMs, requestedMs));
   }
 
   /** Resets the failures of a key. It stays queued. */

@@ -49,7 +49,8 @@ function parseStatus(text: string): StatusBody {
 const MAX_RETRY_AFTER_MS = 60_000;
 
 function retryAfterOf(header: string | string[] | undefined, details: StatusDetails | undefined): number | undefined {
-  const seconds = Number(header ?? details?.retryAfterSeconds ?? NaN);
+  // an empty header requests nothing
+  const seconds = Number(header || (details?.retryAfterSeconds ?? NaN));
   return seconds >= 0 ? Math.min(seconds * 1000, MAX_RETRY_AFTER_MS) : undefined;
 }
 

@@ -181,6 +181,14 @@ describe('Transport.request', () => {
     expect(Date.now() - started).to.be.at.least(95);
   });
 
+  for (const seconds of ['0', '']) {
+    it(`sends few requests to a server that always answers 429 with Retry-After "${seconds}"`, async () => {
+      harness.connect(inTurn({ status: 429, headers: { 'retry-after': seconds } }));
+      expect(await faultOf(harness.get(500))).to.equal('429');
+      expect(harness.server.seen.length).to.be.at.most(5);
+    });
+  }
+
   it('does not wait for a Retry-After beyond its deadline, but throws', async () => {
     harness.connect(inTurn({ status: 429, headers: { 'retry-after': '60' }, body: status(429, 'TooManyRequests') }));
     const error = await requestErrorOf(harness.get());

@@ -176,7 +176,7 @@ export class Transport {
     attempt: (session: Session) => Promise<R>,
   ): Promise<R> {
     const name = describeRequest(request);
-    const attempts: RetryState = { refreshed: false, resent: false };
+    const attempts: RetryState = { refreshed: false, resent: false, refusals: 0 };
     let session = await this.#session(name, deadline);
     for (;;) {
       try {
@@ -193,7 +193,8 @@ export class Transport {
           attempts.refreshed = true;
           session = await this.#renewed(session, error, deadline);
         } else {
-          attempts.resent ||= error instanceof TransportError;
+          if (error instanceof StatusError) attempts.refusals++;
+          else attempts.resent = true;
           await this.#clock.sleep(retry.after, deadline.signal);
           session = await this.#session(name, deadline);
         }
