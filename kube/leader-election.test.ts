@@ -251,6 +251,19 @@ describe('LeaderElection', () => {
     await stop(first);
   });
 
+  it('keeps leading if the answer to one renewal is lost, although the next renewal is a conflict', async () => {
+    const first = new Candidate(api, 'a');
+    await time.tickAsync(0);
+    api.before = async ({ deadlineMs = 0 }) => {
+      api.before = uncut;
+      await systemClock.sleep(deadlineMs);
+      return { error: new TransportError('deadline', 'no complete response'), applied: true };
+    };
+    await time.tickAsync(60_000);
+    expect([first.started, first.stopped]).to.deep.equal([1, 0]);
+    await stop(first);
+  });
+
   it('can be stopped while it waits', async () => {
     const first = new Candidate(api, 'a');
     await time.tickAsync(0);

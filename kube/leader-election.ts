@@ -201,15 +201,16 @@ export class LeaderElection {
     return true;
   }
 
-  /** Never throws. */
-  async #try(): Promise<boolean> {
+  /** Never throws. @param isLast whether a conflict is final */
+  async #try(isLast = false): Promise<boolean> {
     try {
       return await this.#takeOrRenew();
     } catch (error) {
       if (isConflict(error) || isAlreadyExists(error)) {
-        // Another candidate wrote the lease: read it next time.
+        // Another candidate wrote the lease, or we did without an answer: read it. A term may end before the next renewal.
         this.#forget();
-        this.#log.debug({}, `lease was written by another candidate: ${messageOf(error)}`);
+        this.#log.debug({}, `lease was written meanwhile: ${messageOf(error)}`);
+        if (this.#isLeader && !isLast) return this.#try(true);
       } else {
         this.#log.warn({}, `lease cannot be ${this.#isLeader ? 'renewed' : 'acquired'}: ${messageOf(error)}`);
       }
