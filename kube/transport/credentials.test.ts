@@ -171,6 +171,28 @@ describe('loadCredentials', () => {
     expect(credentials.server).to.equal('https://far');
   });
 
+  it('takes an entry that several files of KUBECONFIG have from the first of them, as kubectl does', async () => {
+    const first = await write('first', kubeconfig({ user: { token: 'first' } }));
+    const second = await write('second', kubeconfig({ server: 'https://other', user: { tokenFile: 'token' } }));
+    const credentials = await load({ environment: { KUBECONFIG: `${first}:${second}` } });
+    expect(credentials.server).to.equal('https://one:6443');
+    expect(await credentials.headers()).to.deep.equal({ authorization: 'Bearer first' });
+  });
+
+  it('skips files of KUBECONFIG that do not exist, as kubectl does, unless none exists', async () => {
+    const path = await write('config', kubeconfig({}));
+    const [missing, other] = [join(folder, 'missing'), join(folder, 'other')];
+    const credentials = await load({ environment: { KUBECONFIG: `${missing}:${path}` } });
+    expect(credentials.server).to.equal('https://one:6443');
+    expect(await messageFrom(load({ environment: { KUBECONFIG: `${missing}:${other}` } }))).to.include(
+      `cannot read kubeconfig ${missing}: ENOENT`,
+    );
+    await write('invalid', '{');
+    expect(await messageFrom(load({ environment: { KUBECONFIG: `${path}:${join(folder, 'invalid')}` } }))).to.match(
+      /^cannot read kubeconfig .*invalid: /,
+    );
+  });
+
   it('rejects a server without TLS, such as kubectl proxy, unless it is allowed explicitly', async () => {
     const server = 'http://127.0.0.1:8001';
     const path = await write('proxy', kubeconfig({ server }));

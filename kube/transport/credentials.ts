@@ -4,6 +4,7 @@ import { isIPv6 } from 'node:net';
 import { homedir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import type { KubeConfig } from '@kubernetes/client-node';
+import { asRecord } from '../../api/json.js';
 import { messageOf } from '../errors.js';
 
 export interface TlsOptions {
@@ -180,20 +181,34 @@ async function readKubeconfig(files: string[], context: string | undefined): Pro
   const { KubeConfig } = await import('@kubernetes/client-node/dist/config.js');
   const config = new KubeConfig();
   const tokenFiles = new Map<string, string>();
+  const missing: Error[] = [];
   for (const file of files) {
     try {
       const one = new KubeConfig();
       one.loadFromFile(file);
-      // The first file that names a current context wins, as with kubectl.
-      config.mergeConfig(one, Boolean(config.currentContext));
-      for (const [user, path] of await readTokenFiles(file)) tokenFiles.set(user, path);
+      const ofUsers = await readTokenFiles(file);
+      for (const [user, path] of ofUsers) if (config.getUser(user) === null) tokenFiles.set(user, path);
+      mergeKubeconfig(config, one);
     } catch (error) {
       const remedy = 'correct the file, or name another one with --kubeconfig or KUBECONFIG';
-      throw new Error(`cannot read kubeconfig ${file}: ${messageOf(error)}: ${remedy}`, { cause: error });
+      const failure = new Error(`cannot read kubeconfig ${file}: ${messageOf(error)}: ${remedy}`, { cause: error });
+      if (asRecord(error).code !== 'ENOENT') throw failure;
+      missing.push(failure);
     }
   }
+  // as kubectl, which skips missing files of a list
+  const [first] = missing;
+  if (first !== undefined && missing.length === files.length) throw first;
   if (context !== undefined) config.setCurrentContext(context);
   return { config, tokenFiles };
+}
+
+/** As with kubectl, the first file with an entry of a name, or with a current context, wins. */
+function mergeKubeconfig(into: KubeConfig, from: KubeConfig): void {
+  from.clusters = from.clusters.filter(({ name }) => into.getCluster(name) === null);
+  from.users = from.users.filter(({ name }) => into.getUser(name) === null);
+  from.contexts = from.contexts.filter(({ name }) => into.getContextObject(name) === null);
+  into.mergeConfig(from, Boolean(into.currentContext));
 }
 
 /** Returns each user's `tokenFile`, which KubeConfig does not support. */
