@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type Handler, inTurn, status } from '../../test/https/fault-server.js';
+import { type Handler, type Reply, inTurn, status } from '../../test/https/fault-server.js';
 import { faultOf, requestErrorOf } from '../../test/request-error.js';
 import { systemClock } from '../clock.js';
 import { OK, TransportHarness } from '../../test/https/transport-harness.js';
@@ -56,6 +56,30 @@ describe('the credentials of a transport', () => {
     expect(await harness.get()).to.deep.equal({ ok: true });
     expect(await running).to.deep.equal({ ok: true });
     expect(harness.server.connections).to.equal(2);
+  });
+
+  it('get new connections with a new certificate, also for a write that waited for its turn', async () => {
+    const given = harness.server.credentials();
+    let { ca } = harness.server.certificate;
+    const credentials = { ...given, tls: () => Promise.resolve({ ca, rejectUnauthorized: true }) };
+    let now = 0;
+    let answer: (reply: Reply) => void = () => undefined;
+    const held = new Promise<Reply>((resolve) => (answer = resolve));
+    const clock = { ...systemClock, now: () => now };
+    const arrived = new Promise<void>((resolve) => {
+      const handler: Handler = ({ path }) => (path.endsWith('/first') ? (resolve(), held) : OK);
+      harness.connect(handler, { connections: 2, clock, deadlineMs: 100_000 }, credentials);
+    });
+    const post = (path: string) =>
+      harness.transport.request({ method: 'POST', path: `/api/v1/namespaces/${path}`, body: {} });
+    const first = post('a/things/first');
+    await arrived;
+    const waiting = post('a/things/second');
+    ca = `${ca}\n# renewed`;
+    now = 60_000;
+    await post('b/things/third');
+    answer(OK);
+    expect(await Promise.all([first, waiting])).to.deep.equal([{ ok: true }, { ok: true }]);
   });
 
   it('cause an error of the request if they cannot be loaded', async () => {

@@ -44,6 +44,11 @@ export class SessionCache {
     this.#options = options;
   }
 
+  /** The session that was loaded last: connections of earlier ones take no new requests. */
+  get latest(): Session | undefined {
+    return this.#session;
+  }
+
   /** Returns the current session, synchronously if it is recent: the common case. */
   current(): Session | Promise<Session> {
     const now = this.#options.clock.now();

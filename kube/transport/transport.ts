@@ -102,8 +102,8 @@ export class Transport {
     const deadline = new Deadline(this.#clock, request.signal);
     deadline.limit(limit, 'deadline');
     try {
-      return await this.#withRetries(request, deadline, end, (session) =>
-        this.#turns.run(request, deadline, () => this.#exchange(session, request, deadline, read)),
+      return await this.#withRetries(request, deadline, end, (latest) =>
+        this.#turns.run(request, deadline, () => this.#exchange(latest(), request, deadline, read)),
       );
     } finally {
       deadline.clear();
@@ -162,7 +162,8 @@ export class Transport {
     const end = this.#clock.now() + this.#deadlineMs;
     deadline.limit(this.#deadlineMs, 'deadline');
     const asRequest: ApiRequest = { ...request, method: 'GET' };
-    return this.#withRetries(asRequest, deadline, end, async (session) => {
+    return this.#withRetries(asRequest, deadline, end, async (latest) => {
+      const session = latest();
       const answer = await this.#send(session.streams, session, asRequest, deadline);
       if (answer.statusCode >= 300) throw await this.#refusal(asRequest, answer);
       return answer;
@@ -173,14 +174,16 @@ export class Transport {
     request: ApiRequest,
     deadline: Deadline,
     end: number,
-    attempt: (session: Session) => Promise<R>,
+    attempt: (latest: () => Session) => Promise<R>,
   ): Promise<R> {
     const name = describeRequest(request);
     const attempts: RetryState = { refreshed: false, resent: false, refusals: 0 };
     let session = await this.#session(name, deadline);
+    // certificates may be rotated while a request waits for its turn
+    const latest = () => (session = this.#sessions.latest ?? session);
     for (;;) {
       try {
-        return await attempt(session);
+        return await attempt(latest);
       } catch (thrown) {
         const isKnown =
           thrown instanceof StatusError || (thrown instanceof TransportError && thrown.fault === 'unsent');
