@@ -4,6 +4,9 @@ import { StatusError, TransportError } from './errors.js';
 import { EVENTS } from './events.js';
 import { EventHarness, MINUTE, vm } from './testing/event-harness.js';
 
+/** The API server checks the names of events with it. */
+const DNS_1123_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+
 describe('EventRecorder', () => {
   let harness: EventHarness;
   beforeEach(() => {
@@ -146,6 +149,18 @@ describe('EventRecorder', () => {
     await harness.flush();
     expect(harness.written()[0]?.metadata.name).to.have.length(253);
     expect(harness.written()[0]?.message).to.have.length(1024);
+  });
+
+  it('cuts a long name of an object so that the name of the event is valid', async () => {
+    for (let length = 225; length <= 245; length++) {
+      for (const middle of ['-', '.', '--'])
+        harness.warn(vm(`${'a'.repeat(length)}${middle}${'b'.repeat(253 - length - middle.length)}`, 'shop'));
+    }
+    await harness.flush();
+    expect(harness.dropped).to.deep.equal([]);
+    expect(harness.written()).to.have.length(63);
+    const invalid = harness.written().filter(({ metadata }) => !DNS_1123_SUBDOMAIN.test(metadata.name));
+    expect(invalid).to.deep.equal([]);
   });
 
   it('replaces characters of messages that a terminal would obey', async () => {

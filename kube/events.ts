@@ -249,7 +249,9 @@ export class EventRecorder {
     const { metadata } = subject;
     const namespace = metadata.namespace || namespaceForClusterScoped;
     const suffix = `.${lastSeenWall.toString(16)}${Math.floor(this.#random() * 2 ** 32).toString(16)}`;
-    const name = `${metadata.name.slice(0, MAX_NAME_LENGTH - suffix.length)}${suffix}`;
+    // a label of a DNS name ends with a letter or digit
+    const prefix = metadata.name.slice(0, MAX_NAME_LENGTH - suffix.length).replace(/[-.]+$/, '');
+    const name = `${prefix}${suffix}`;
     await client.create(EVENTS, {
       metadata: { namespace, name },
       involvedObject: { apiVersion: subject.apiVersion, kind: subject.kind, ...pickIdentity(metadata) },
