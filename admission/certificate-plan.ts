@@ -1,6 +1,6 @@
 import type { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
-import { isPair, readCertificate, splitPem } from '../tls/pem.js';
+import { describeLoadError, isPair, readCertificate, splitPem } from '../tls/pem.js';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -108,6 +108,8 @@ function readServing(
   const certificate = readCertificate(material.cert);
   if (certificate === undefined) return 'the serving certificate cannot be read';
   if (!isPair(certificate, material.key)) return 'the key does not match the serving certificate';
+  const problem = describeLoadError(material);
+  if (problem !== undefined) return `the serving certificate cannot be loaded: ${problem}`;
   if (now >= Date.parse(certificate.validTo)) return 'the serving certificate has expired';
   if (!authorities.some((authority) => isIssuedBy(certificate, authority))) {
     return 'the serving certificate is not signed by our CA';

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { until } from '../bed/processes/wait.js';
 import { TransportError } from '../kube/errors.js';
 import { MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS } from '../kube/resources.js';
+import { describeLoadError } from '../tls/pem.js';
 import type { ApiRequest } from '../kube/transport/transport.js';
 import { CertificateReplicas, SECRET, START, makeKeys } from './testing/certificate-replicas.js';
 import { CA_LIFETIME_MS, CA_OVERLAP_MS, SERVING_LIFETIME_MS, CA_PROPAGATION_MS } from './certificate-plan.js';
@@ -163,6 +164,20 @@ describe('the certificates of an admission server', function () {
     replicas.stores[0]?.wake();
     await replicas.settle();
     expect(replicas.isTrusted(0)).to.be.true;
+  });
+
+  it('are renewed before a replica is ready, if a TLS server cannot load the text after the certificate', async () => {
+    replicas.start();
+    await replicas.settle();
+    const { data = {} } = replicas.secret;
+    const cert = replicas.served[0]?.cert ?? '';
+    const cut = Buffer.from(`${cert}${cert.slice(0, 300)}\n-----END CERTIFICATE-----\n`).toString('base64');
+    replicas.api.tracker.put(SECRETS, { ...replicas.secret, data: { ...data, 'tls.crt': cut } });
+    replicas.start();
+    await replicas.settle();
+    expect(replicas.stores[1]?.ready()).to.be.undefined;
+    expect(describeLoadError(replicas.served[1]!)).to.be.undefined;
+    expect(replicas.isTrusted(1)).to.be.true;
   });
 
   it('need an existing Secret: without it, the replica is not ready and reports what to do', async () => {

@@ -12,7 +12,7 @@ import {
   type TlsMaterial,
   planCertificates,
 } from './certificate-plan.js';
-import { describeExpiry, expiryOf, isServable, splitPem } from '../tls/pem.js';
+import { describeExpiry, describeLoadError, expiryOf, splitPem } from '../tls/pem.js';
 import type { CertificateSource, ServingPair } from '../tls/certificate-source.js';
 import type { PemKeyPair } from '../tls/certificates.js';
 import type { AdmissionMetrics } from './metrics.js';
@@ -171,10 +171,10 @@ export class CertificateStore implements CertificateSource {
   #serve(material: TlsMaterial, use: (pair: ServingPair) => void): void {
     const { cert, key } = material;
     if (cert === this.#served?.cert && key === this.#served.key) return;
-    if (!isServable(material)) return;
-    this.#options.metrics.certificateExpires('serving', expiryOf(cert) ?? 0);
+    if (describeLoadError(material) !== undefined) return;
+    use({ cert, key });
     this.#served = { cert, key };
-    use(this.#served);
+    this.#options.metrics.certificateExpires('serving', expiryOf(cert) ?? 0);
   }
 
   async #readConfigurations(): Promise<WebhookConfigurationRead[]> {

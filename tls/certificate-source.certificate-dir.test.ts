@@ -16,6 +16,7 @@ describe('a directory with a certificate', function () {
   let now: number;
   let used: ServingPair[];
   let waiting: (() => void)[];
+  let warnings: string[];
 
   before(() => {
     first = makeServingCertificate();
@@ -26,10 +27,11 @@ describe('a directory with a certificate', function () {
     used = [];
     now = systemClock.wall();
     waiting = [];
+    warnings = [];
     source = new CertificateDirectory({
       directory,
       clock: { ...systemClock, wall: () => now },
-      log: silentLogger,
+      log: { ...silentLogger, warn: (_fields: object, message: string) => void warnings.push(message) },
       metrics: { certificateExpires: () => undefined },
     });
   });
@@ -100,6 +102,30 @@ describe('a directory with a certificate', function () {
     await source.stop();
     expect(used).to.deep.equal([]);
     expect(source.ready()).to.include('tls.key').and.to.include('not the key of tls.crt');
+  });
+
+  it('is not ready, and reports no old certificate, if a TLS server cannot load its chain', async () => {
+    await writeFile(
+      join(directory, 'tls.crt'),
+      `${first.cert}\n${first.cert.slice(0, 400)}\n-----END CERTIFICATE-----\n`,
+    );
+    await writeFile(join(directory, 'tls.key'), first.key);
+    start();
+    await source.stop();
+    expect(used).to.deep.equal([]);
+    expect(source.ready()).to.include('tls.crt, or one of them is damaged: ');
+    expect(warnings[0]).to.include('no requests are answered');
+  });
+
+  it('is not ready if the server refuses the certificate', async () => {
+    await writeFile(join(directory, 'tls.crt'), first.cert);
+    await writeFile(join(directory, 'tls.key'), first.key);
+    source.start(() => {
+      throw new Error('too weak');
+    });
+    await source.stop();
+    expect(source.ready()).to.equal('too weak');
+    expect(warnings[0]).to.include('no requests are answered');
   });
 
   it('is not ready, and names the file, if it does not exist', async () => {

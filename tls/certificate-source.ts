@@ -5,7 +5,7 @@ import type { Clock } from '../kube/clock.js';
 import { messageOf } from '../kube/errors.js';
 import type { Logger } from '../kube/log.js';
 import { FileWatcher } from './file-watcher.js';
-import { describeExpiry, expiryOf, isServable } from './pem.js';
+import { describeExpiry, describeLoadError, expiryOf } from './pem.js';
 
 /** The certificate and key of a TLS server, as PEM. */
 export interface ServingPair {
@@ -83,10 +83,12 @@ export class CertificateDirectory implements CertificateSource {
     );
     if (cert === undefined || key === undefined) return;
     if (cert === this.#served?.cert && key === this.#served.key) return;
-    if (!isServable({ cert, key })) throw new Error(`${join(directory, 'tls.key')} is not the key of tls.crt`);
+    const problem = describeLoadError({ cert, key });
+    if (problem !== undefined)
+      throw new Error(`${join(directory, 'tls.key')} is not the key of tls.crt, or one of them is damaged: ${problem}`);
+    use({ cert, key });
     this.#served = { cert, key };
     metrics.certificateExpires('serving', expiryOf(cert) ?? 0);
-    use(this.#served);
     log.info({ directory }, 'certificate loaded');
   }
 }

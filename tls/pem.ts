@@ -1,9 +1,15 @@
 import { X509Certificate, createPrivateKey } from 'node:crypto';
+import { createSecureContext } from 'node:tls';
+import { messageOf } from '../kube/errors.js';
 
-/** True if a TLS server can use it: the key matches the certificate. */
-export function isServable({ cert, key }: { cert: string; key: string }): boolean {
-  const certificate = readCertificate(cert);
-  return certificate !== undefined && isPair(certificate, key);
+/** Returns why a TLS server cannot load the certificates and the key, in the words of OpenSSL; undefined if it can. */
+export function describeLoadError({ cert, key }: { cert: string; key: string }): string | undefined {
+  try {
+    createSecureContext({ cert, key });
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
 }
 
 /** Returns when a certificate expires, in ms since the epoch; undefined if it cannot be read. */
