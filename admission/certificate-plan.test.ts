@@ -91,6 +91,20 @@ describe('the plan for certificates', function () {
       expect: { action: 'make-all', reason: 'the CA has expired' },
     },
     {
+      name: 'wants everything where the CA is not valid yet',
+      given: () => judged(fresh, MADE - BACKDATE_MS - 6 * 60_000),
+      expect: { action: 'make-all', reason: 'the CA is not valid yet' },
+    },
+    {
+      name: 'renews a serving certificate that is not valid yet',
+      given: () => {
+        const [cert = ''] = fresh.authorities;
+        const later = signed({ cert, key: fresh.authorityKey }, MADE + BACKDATE_MS + 6 * 60_000);
+        return judged({ ...fresh, ...later }, MADE);
+      },
+      expect: { action: 'renew-serving', reason: 'the serving certificate is not valid yet' },
+    },
+    {
       name: 'keeps what is young until two thirds of its life',
       given: () => judged(fresh, MADE),
       expect: { action: 'keep', until: MADE + (SERVING_LIFETIME_MS * 2) / 3 },
@@ -181,7 +195,7 @@ describe('the plan for certificates', function () {
     expect(expiryOf(cert)).to.equal(end);
   });
 
-  it('accepts clocks that are a little slow', () => {
-    expect(judged(fresh, MADE - BACKDATE_MS).action).to.equal('keep');
+  it('accepts clocks that are a year slow, and a few minutes more', () => {
+    expect(judged(fresh, MADE - BACKDATE_MS - 5 * 60_000).action).to.equal('keep');
   });
 });

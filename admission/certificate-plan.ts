@@ -1,6 +1,6 @@
 import type { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
-import { describeLoadError, isPair, readCertificate, splitPem } from '../tls/pem.js';
+import { describeLoadError, isNotYetValid, isPair, readCertificate, splitPem } from '../tls/pem.js';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -9,8 +9,11 @@ const DAY_MS = 24 * HOUR_MS;
 /** Lifetimes, and the time between changes. */
 export const CA_LIFETIME_MS = 365 * DAY_MS;
 export const SERVING_LIFETIME_MS = 90 * DAY_MS;
-/** Certificates are valid from some time before their creation, because clocks differ. */
-export const BACKDATE_MS = 5 * MINUTE_MS;
+/**
+ * Certificates are valid from this time before their creation, because the clock of a replica may be ahead. It is the usual lifetime of an API
+ * server's certificate: two replicas that both trust it have clocks that differ less.
+ */
+export const BACKDATE_MS = 365 * DAY_MS;
 /** A new CA is trusted for this time before it signs a served certificate: by then, every API server has read it. */
 export const CA_PROPAGATION_MS = HOUR_MS;
 /** An old CA stays trusted for this time after its last certificate was replaced: by then, every replica has read the new one. */
@@ -74,28 +77,29 @@ interface Chain {
 
 /** Decides by age, for certificates that are all valid. */
 function planByAge({ serving, authorities, newest }: Chain, now: number, isNewestTrusted: boolean): CertificateAction {
-  const authorityDue = renewalTimeOf(newest);
+  const authorityDue = renewalTimeOf(newest, CA_LIFETIME_MS);
   if (now >= authorityDue) return { action: 'add-authority', reason: 'two thirds of the lifetime of the CA are over' };
   if (!isIssuedBy(serving, newest)) {
-    const settled = creationTimeOf(newest) + CA_PROPAGATION_MS;
+    const settled = creationTimeOf(newest, CA_LIFETIME_MS) + CA_PROPAGATION_MS;
     if (now < settled) return { action: 'keep', until: settled };
     // API servers that do not trust the new CA yet would reject its certificate
     if (!isNewestTrusted) return { action: 'keep', until: now + MINUTE_MS };
     return { action: 'renew-serving', reason: 'there is a new CA, and it is trusted' };
   }
-  const servingDue = renewalTimeOf(serving);
+  const servingDue = renewalTimeOf(serving, SERVING_LIFETIME_MS);
   if (now >= servingDue) {
     return { action: 'renew-serving', reason: 'two thirds of the lifetime of the serving certificate are over' };
   }
   const until = Math.min(authorityDue, servingDue);
   if (authorities.length === 1) return { action: 'keep', until };
-  const dropAt = creationTimeOf(serving) + CA_OVERLAP_MS;
+  const dropAt = creationTimeOf(serving, SERVING_LIFETIME_MS) + CA_OVERLAP_MS;
   if (now < dropAt) return { action: 'keep', until: Math.min(until, dropAt) };
   return { action: 'drop-authorities', reason: 'no certificate of the old CA is in use any more' };
 }
 
 function problemOfAuthority(certificate: X509Certificate, key: string, now: number): string | undefined {
   if (!isPair(certificate, key)) return 'the key of the CA does not match its certificate';
+  if (isNotYetValid(certificate, now)) return 'the CA is not valid yet';
   return now >= Date.parse(certificate.validTo) ? 'the CA has expired' : undefined;
 }
 
@@ -111,6 +115,7 @@ function readServing(
   const problem = describeLoadError(material);
   if (problem !== undefined) return `the serving certificate cannot be loaded: ${problem}`;
   if (now >= Date.parse(certificate.validTo)) return 'the serving certificate has expired';
+  if (isNotYetValid(certificate, now)) return 'the serving certificate is not valid yet';
   if (!authorities.some((authority) => isIssuedBy(certificate, authority))) {
     return 'the serving certificate is not signed by our CA';
   }
@@ -131,11 +136,11 @@ function coversName(certificate: X509Certificate, name: string): boolean {
   return (isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)) !== undefined;
 }
 
-function creationTimeOf(certificate: X509Certificate): number {
-  return Date.parse(certificate.validFrom) + BACKDATE_MS;
+/** By the end of the validity: how long it began before the creation depends on the version that created it. */
+function creationTimeOf({ validTo }: X509Certificate, lifetimeMs: number): number {
+  return Date.parse(validTo) - lifetimeMs;
 }
 
-function renewalTimeOf(certificate: X509Certificate): number {
-  const made = creationTimeOf(certificate);
-  return made + ((Date.parse(certificate.validTo) - made) * 2) / 3;
+function renewalTimeOf(certificate: X509Certificate, lifetimeMs: number): number {
+  return creationTimeOf(certificate, lifetimeMs) + (lifetimeMs * 2) / 3;
 }

@@ -12,7 +12,7 @@ import {
   type TlsMaterial,
   planCertificates,
 } from './certificate-plan.js';
-import { describeExpiry, describeLoadError, expiryOf, splitPem } from '../tls/pem.js';
+import { describeInvalidity, describeLoadError, expiryOf, splitPem } from '../tls/pem.js';
 import type { CertificateSource, ServingPair } from '../tls/certificate-source.js';
 import type { PemKeyPair } from '../tls/certificates.js';
 import type { AdmissionMetrics } from './metrics.js';
@@ -83,7 +83,7 @@ export class CertificateStore implements CertificateSource {
   }
 
   ready(): string | undefined {
-    return this.#unready ?? describeExpiry(this.#served?.cert ?? '', this.#options.clock.wall());
+    return this.#unready ?? describeInvalidity(this.#served?.cert ?? '', this.#options.clock.wall());
   }
 
   /** Checks again now, because the Secret or a configuration has changed. */

@@ -5,7 +5,7 @@ import type { Clock } from '../kube/clock.js';
 import { messageOf } from '../kube/errors.js';
 import type { Logger } from '../kube/log.js';
 import { FileWatcher } from './file-watcher.js';
-import { describeExpiry, describeLoadError, expiryOf } from './pem.js';
+import { describeInvalidity, describeLoadError, expiryOf } from './pem.js';
 
 /** The certificate and key of a TLS server, as PEM. */
 export interface ServingPair {
@@ -60,7 +60,7 @@ export class CertificateDirectory implements CertificateSource {
 
   ready(): string | undefined {
     if (this.#served === undefined) return this.#failure;
-    return describeExpiry(this.#served.cert, this.#options.clock.wall());
+    return describeInvalidity(this.#served.cert, this.#options.clock.wall());
   }
 
   async #tryLoad(use: (pair: ServingPair) => void): Promise<void> {
@@ -136,7 +136,7 @@ export class SelfSignedCertificate implements CertificateSource {
 
   ready(): string | undefined {
     if (this.#cert === undefined) return this.#failure;
-    return describeExpiry(this.#cert, this.#options.clock.wall());
+    return describeInvalidity(this.#cert, this.#options.clock.wall());
   }
 
   async #run(use: (pair: ServingPair) => void): Promise<void> {

@@ -18,11 +18,24 @@ export function expiryOf(pem: string): number | undefined {
   return certificate === undefined ? undefined : Date.parse(certificate.validTo);
 }
 
-/** Returns a message if the certificate has expired, otherwise undefined. */
-export function describeExpiry(pem: string, now: number): string | undefined {
-  const end = expiryOf(pem);
-  if (end === undefined || now < end) return undefined;
-  return `the certificate expired at ${new Date(end).toISOString()}: see the log for why it was not renewed`;
+/** A certificate may begin so much later than now, because clocks differ. */
+const CLOCK_TOLERANCE_MS = 5 * 60_000;
+
+/** True if the validity of a certificate begins later than clocks differ. */
+export function isNotYetValid({ validFrom }: X509Certificate, now: number): boolean {
+  return now + CLOCK_TOLERANCE_MS < Date.parse(validFrom);
+}
+
+/** Returns a message if the certificate is not valid at this time; undefined if it is, or cannot be read. */
+export function describeInvalidity(pem: string, now: number): string | undefined {
+  const certificate = readCertificate(pem);
+  if (certificate === undefined) return undefined;
+  const { validFrom, validTo } = certificate;
+  const end = Date.parse(validTo);
+  if (now >= end)
+    return `the certificate expired at ${new Date(end).toISOString()}: see the log for why it was not renewed`;
+  if (!isNotYetValid(certificate, now)) return undefined;
+  return `the certificate is not valid before ${new Date(validFrom).toISOString()}: check the clocks of this node and of the program that created it`;
 }
 
 /** Splits a PEM text into its certificates. */

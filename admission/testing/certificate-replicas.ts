@@ -45,15 +45,22 @@ export class CertificateReplicas {
     this.api.tracker.put(SECRETS, { metadata: SECRET });
   }
 
-  start(api: MemoryTransport = this.api): void {
+  /** @param aheadMs how much later than the clock of the others that of this replica is */
+  start(aheadMs = 0): void {
+    const { clock } = this;
     const index = this.stores.length;
     const store = new CertificateStore({
-      client: new Client(api),
+      client: new Client(this.api),
       secret: SECRET,
       configuration: { resource: this.#resource, name: 'holdfast-webhook' },
       moreConfigurations: [{ resource: this.#resource, name: 'another' }],
       names: ['holdfast-webhook.holdfast-system.svc'],
-      clock: this.clock,
+      clock: {
+        now: () => clock.now(),
+        wall: () => clock.wall() + aheadMs,
+        sleep: (...options) => clock.sleep(...options),
+        setTimer: (...options) => clock.setTimer(...options),
+      },
       random: () => 0,
       log: silentLogger,
       metrics: { certificateExpires: () => undefined },
