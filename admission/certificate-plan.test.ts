@@ -10,7 +10,7 @@ import {
   planCertificates,
 } from './certificate-plan.js';
 import { applyCertificateStep } from './certificate-step.js';
-import { expiryOf } from '../tls/pem.js';
+import { expiryOf, namesIn } from '../tls/pem.js';
 import {
   type Issuer,
   type PemKeyPair,
@@ -48,6 +48,8 @@ describe('the plan for certificates', function () {
     staged = { authorities: [newCa.cert, oldCa.cert], authorityKey: newCa.key, ...signed(oldCa, stagedAt) };
     moved = { ...staged, ...signed(newCa, movedAt) };
   });
+
+  const fixedKeys = () => Promise.resolve(keys.serving);
 
   function authority(pair: PemKeyPair, now: number): Issuer {
     const validity = { notBefore: now - BACKDATE_MS, notAfter: now + CA_LIFETIME_MS };
@@ -140,14 +142,14 @@ describe('the plan for certificates', function () {
       expect: { action: 'renew-serving', reason: 'the serving certificate is not signed by our CA' },
     },
     {
-      name: 'renews a serving certificate that is for other names',
+      name: 'adds names that the serving certificate does not cover',
       given: () => judged(fresh, MADE, { names: [...NAMES, 'elsewhere.example'] }),
-      expect: { action: 'renew-serving', reason: 'the serving certificate does not cover elsewhere.example' },
+      expect: { action: 'add-names', reason: 'the serving certificate does not cover elsewhere.example' },
     },
     {
-      name: 'renews a serving certificate that is for other addresses',
+      name: 'adds addresses that the serving certificate does not cover',
       given: () => judged(fresh, MADE, { names: ['192.0.2.1'] }),
-      expect: { action: 'renew-serving', reason: 'the serving certificate does not cover 192.0.2.1' },
+      expect: { action: 'add-names', reason: 'the serving certificate does not cover 192.0.2.1' },
     },
     {
       name: 'does not use a new CA before all have had time to trust it',
@@ -193,6 +195,21 @@ describe('the plan for certificates', function () {
     const end = MADE + CA_LIFETIME_MS;
     const { cert } = await applyCertificateStep('renew-serving', fresh, { now: end - 5000, names: NAMES });
     expect(expiryOf(cert)).to.equal(end);
+  });
+
+  it('keeps at most 16 names of earlier flags, the latest ones, until the next renewal', async () => {
+    let material = fresh;
+    for (let count = 1; count <= 20; count++) {
+      const names = ['service', `host-${count}`];
+      material = await applyCertificateStep('add-names', material, { now: MADE, names, generateKeys: fixedKeys });
+    }
+    const hosts = Array.from({ length: 15 }, (_, index) => `host-${20 - index}`);
+    expect(namesIn(material.cert)).to.have.members(['service', ...hosts]);
+    const input = { now: MADE, names: NAMES, generateKeys: fixedKeys };
+    const added = await applyCertificateStep('add-names', fresh, { ...input, names: ['service'] });
+    expect(judged(added, MADE, { names: [...NAMES, 'service'] }).action).to.equal('keep');
+    const renewed = await applyCertificateStep('renew-serving', added, input);
+    expect(judged(renewed, MADE, { names: ['service'] }).action).to.equal('add-names');
   });
 
   it('accepts clocks that are a year slow, and a few minutes more', () => {

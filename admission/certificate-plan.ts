@@ -46,6 +46,8 @@ export type CertificateAction =
   | { action: 'add-authority'; reason: string }
   /** Sign a new serving certificate with the newest CA. */
   | { action: 'renew-serving'; reason: string }
+  /** Sign a new serving certificate that keeps the names of the present one, because a replica with other flags needs them. */
+  | { action: 'add-names'; reason: string }
   /** Trust only the newest CA. */
   | { action: 'drop-authorities'; reason: string };
 
@@ -63,8 +65,11 @@ export function planCertificates(
   const { now, names, trusted } = circumstances;
   const flaw = problemOfAuthority(newest, material.authorityKey, now);
   if (flaw !== undefined) return { action: 'make-all', reason: flaw };
-  const serving = readServing(material, authorities, { now, names });
+  const serving = readServing(material, authorities, now);
   if (typeof serving === 'string') return { action: 'renew-serving', reason: serving };
+  const missing = names.find((name) => !coversName(serving, name));
+  if (missing !== undefined)
+    return { action: 'add-names', reason: `the serving certificate does not cover ${missing}` };
   return planByAge({ serving, authorities, newest }, now, splitPem(trusted).includes(material.authorities[0] ?? ''));
 }
 
@@ -107,7 +112,7 @@ function problemOfAuthority(certificate: X509Certificate, key: string, now: numb
 function readServing(
   material: TlsMaterial,
   authorities: readonly X509Certificate[],
-  { now, names }: Pick<CertificateCircumstances, 'now' | 'names'>,
+  now: number,
 ): X509Certificate | string {
   const certificate = readCertificate(material.cert);
   if (certificate === undefined) return 'the serving certificate cannot be read';
@@ -119,8 +124,7 @@ function readServing(
   if (!authorities.some((authority) => isIssuedBy(certificate, authority))) {
     return 'the serving certificate is not signed by our CA';
   }
-  const missing = names.find((name) => !coversName(certificate, name));
-  return missing === undefined ? certificate : `the serving certificate does not cover ${missing}`;
+  return certificate;
 }
 
 function readCertificates(pems: readonly string[]): X509Certificate[] | undefined {

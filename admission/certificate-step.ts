@@ -6,7 +6,7 @@ import {
   makeAuthority,
   makeServingCertificate,
 } from '../tls/certificates.js';
-import { expiryOf } from '../tls/pem.js';
+import { expiryOf, namesIn } from '../tls/pem.js';
 import {
   BACKDATE_MS,
   CA_LIFETIME_MS,
@@ -16,6 +16,8 @@ import {
 } from './certificate-plan.js';
 
 const SERIAL_BYTES = 16;
+/** Names of earlier flags stay until the next renewal: each change of --webhook-url adds one. */
+const MAX_NAMES = 16;
 
 interface CertificateStepInput {
   now: number;
@@ -40,7 +42,12 @@ export async function applyCertificateStep(
       return { ...material, authorities: [cert, ...material.authorities], authorityKey: key };
     }
     case 'renew-serving':
-      return { ...material, ...(await newServing({ cert: newest, key: material.authorityKey }, input)) };
+    case 'add-names': {
+      const present = step === 'add-names' ? namesIn(material.cert) : [];
+      const names = [...new Set([...input.names, ...present])].slice(0, MAX_NAMES);
+      const issuer = { cert: newest, key: material.authorityKey };
+      return { ...material, ...(await newServing(issuer, { ...input, names })) };
+    }
     case 'drop-authorities':
       return { ...material, authorities: [newest] };
   }

@@ -68,7 +68,7 @@ describe('certificates that a replica created while its clock was ahead', functi
       const now = replicas.clock.wall() + days * DAY_MS + BACKDATE_MS;
       const early = await applyCertificateStep('make-all', undefined, { now, names: ['x'] });
       replicas.api.tracker.put(SECRETS, writeMaterial(replicas.secret, early));
-      replicas.start(days * DAY_MS);
+      replicas.start({ aheadMs: days * DAY_MS });
       replicas.start();
       await replicas.settle();
       for (let round = 0; round < 20; round++) {

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { until } from '../bed/processes/wait.js';
 import { TransportError } from '../kube/errors.js';
 import { MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS } from '../kube/resources.js';
-import { describeLoadError } from '../tls/pem.js';
+import { describeLoadError, namesIn } from '../tls/pem.js';
 import type { ApiRequest } from '../kube/transport/transport.js';
 import { CertificateReplicas, SECRET, START, makeKeys } from './testing/certificate-replicas.js';
 import { CA_LIFETIME_MS, CA_OVERLAP_MS, SERVING_LIFETIME_MS, CA_PROPAGATION_MS } from './certificate-plan.js';
@@ -164,6 +164,23 @@ describe('the certificates of an admission server', function () {
     replicas.stores[0]?.wake();
     await replicas.settle();
     expect(replicas.isTrusted(0)).to.be.true;
+  });
+
+  it('cover the names of all replicas while an update changes --webhook-url, and those of the new one after a renewal', async () => {
+    for (const host of ['old.example.com', 'new.example.com']) replicas.start({ hosts: [host] });
+    await replicas.settle();
+    const before = replicas.api.requests.length;
+    for (let round = 0; round < 5; round++) {
+      for (const store of replicas.stores) store.wake();
+      await replicas.advance(1000);
+    }
+    expect(replicas.writes(before)).to.deep.equal([]);
+    const service = 'holdfast-webhook.holdfast-system.svc';
+    for (const served of replicas.served)
+      expect(namesIn(served!.cert)).to.have.members([service, 'old.example.com', 'new.example.com']);
+    await replicas.stores.shift()?.stop();
+    await replicas.advance((SERVING_LIFETIME_MS * 2) / 3);
+    expect(namesIn(replicas.served[1]!.cert)).to.have.members([service, 'new.example.com']);
   });
 
   it('are renewed before a replica is ready, if a TLS server cannot load the text after the certificate', async () => {

@@ -38,6 +38,12 @@ export function describeInvalidity(pem: string, now: number): string | undefined
   return `the certificate is not valid before ${new Date(validFrom).toISOString()}: check the clocks of this node and of the program that created it`;
 }
 
+/** Returns the DNS names and IP addresses that a certificate covers; none if it cannot be read. */
+export function namesIn(pem: string): string[] {
+  const names = readCertificate(pem)?.subjectAltName?.split(', ') ?? [];
+  return names.map((name) => name.replace(/^(DNS|IP Address):/, ''));
+}
+
 /** Splits a PEM text into its certificates. */
 export function splitPem(pem: string): string[] {
   return (pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? []).map((one) => `${one}\n`);

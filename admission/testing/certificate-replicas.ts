@@ -45,8 +45,11 @@ export class CertificateReplicas {
     this.api.tracker.put(SECRETS, { metadata: SECRET });
   }
 
-  /** @param aheadMs how much later than the clock of the others that of this replica is */
-  start(aheadMs = 0): void {
+  /**
+   * @param aheadMs how much later than the clock of the others that of this replica is
+   * @param hosts names besides that of the Service
+   */
+  start({ aheadMs = 0, hosts = [] }: { aheadMs?: number; hosts?: string[] } = {}): void {
     const { clock } = this;
     const index = this.stores.length;
     const store = new CertificateStore({
@@ -54,7 +57,7 @@ export class CertificateReplicas {
       secret: SECRET,
       configuration: { resource: this.#resource, name: 'holdfast-webhook' },
       moreConfigurations: [{ resource: this.#resource, name: 'another' }],
-      names: ['holdfast-webhook.holdfast-system.svc'],
+      names: ['holdfast-webhook.holdfast-system.svc', ...hosts],
       clock: {
         now: () => clock.now(),
         wall: () => clock.wall() + aheadMs,
