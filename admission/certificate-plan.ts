@@ -1,6 +1,7 @@
 import type { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { describeLoadError, isNotYetValid, isPair, readCertificate, splitPem } from '../tls/pem.js';
+import type { ServingPair } from '../tls/certificate-source.js';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -73,6 +74,23 @@ export function planCertificates(
   return planByAge({ serving, authorities, newest }, now, splitPem(trusted).includes(material.authorities[0] ?? ''));
 }
 
+/**
+ * Returns the certificate that a replica serves, with its CA, if API servers trust it. The key of the CA is unknown, so the CA must be replaced. If
+ * the Secret cannot be used, this is stored, so that no review fails.
+ */
+export function recoverMaterial(
+  served: ServingPair | undefined,
+  { now, trusted }: Pick<CertificateCircumstances, 'now' | 'trusted'>,
+): TlsMaterial | undefined {
+  if (served === undefined) return undefined;
+  const issuer = splitPem(trusted).find((pem) => {
+    const authority = readCertificate(pem);
+    if (authority === undefined || isNotYetValid(authority, now)) return false;
+    return typeof readServing(served, [authority], now) !== 'string';
+  });
+  return issuer === undefined ? undefined : { ...served, authorities: [issuer], authorityKey: '' };
+}
+
 interface Chain {
   serving: X509Certificate;
   /** Newest first. */
@@ -110,7 +128,7 @@ function problemOfAuthority(certificate: X509Certificate, key: string, now: numb
 
 /** @returns the certificate, or why it cannot be used */
 function readServing(
-  material: TlsMaterial,
+  material: ServingPair,
   authorities: readonly X509Certificate[],
   now: number,
 ): X509Certificate | string {

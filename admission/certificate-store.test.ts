@@ -2,7 +2,12 @@ import { X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
 import { until } from '../bed/processes/wait.js';
 import { TransportError } from '../kube/errors.js';
-import { MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS } from '../kube/resources.js';
+import {
+  MUTATING_WEBHOOK_CONFIGURATIONS,
+  SECRETS,
+  type Secret,
+  VALIDATING_WEBHOOK_CONFIGURATIONS,
+} from '../kube/resources.js';
 import { describeLoadError, namesIn } from '../tls/pem.js';
 import type { ApiRequest } from '../kube/transport/transport.js';
 import { CertificateReplicas, SECRET, START, makeKeys } from './testing/certificate-replicas.js';
@@ -155,16 +160,36 @@ describe('the certificates of an admission server', function () {
     expect(replicas.bundles.map((bundle) => bundle.length)).to.deep.equal([1, 1]);
   });
 
-  it('are created again after the Secret was corrupted', async () => {
-    replicas.start();
-    await replicas.settle();
-    const secret = structuredClone(replicas.secret);
-    secret.data = { ...secret.data, 'ca.key': Buffer.from('x').toString('base64') };
-    replicas.api.tracker.put(SECRETS, secret);
-    replicas.stores[0]?.wake();
-    await replicas.settle();
-    expect(replicas.isTrusted(0)).to.be.true;
-  });
+  const damages: Record<string, (data: Secret['data']) => NonNullable<Secret['data']>> = {
+    emptied: () => ({}),
+    corrupted: (data) => ({ ...data, 'ca.key': Buffer.from('x').toString('base64') }),
+  };
+  for (const [damage, change] of Object.entries(damages)) {
+    it(`are replaced after the Secret was ${damage}, while API servers trust each replica at any time`, async () => {
+      replicas.start();
+      replicas.start();
+      await replicas.settle();
+      const [shown] = replicas.served;
+      let before = replicas.bundles[0] ?? [];
+      const [firstCa] = before;
+      const { secret } = replicas;
+      replicas.api.tracker.put(SECRETS, { ...secret, data: change(secret.data) });
+      // the watch of the other replica lags
+      replicas.stores[0]?.wake();
+      for (const ms of [0, 60_000, CA_PROPAGATION_MS, CA_OVERLAP_MS, 60_000]) {
+        await replicas.advance(ms);
+        for (const replica of [0, 1]) {
+          expect(replicas.isTrusted(replica), 'by an API server that is up to date').to.be.true;
+          expect(replicas.isTrusted(replica, before), 'by one that is a step behind').to.be.true;
+        }
+        before = replicas.bundles[0] ?? [];
+        for (const store of replicas.stores) store.wake();
+      }
+      expect(replicas.bundles[0]).to.have.length(1).and.not.to.include(firstCa);
+      expect(replicas.served[0]).not.to.deep.equal(shown);
+      expect(replicas.served[1]).to.deep.equal(replicas.served[0]);
+    });
+  }
 
   it('cover the names of all replicas while an update changes --webhook-url, and those of the new one after a renewal', async () => {
     for (const host of ['old.example.com', 'new.example.com']) replicas.start({ hosts: [host] });
@@ -210,7 +235,7 @@ describe('the certificates of an admission server', function () {
     expect(replicas.isTrusted(0)).to.be.true;
   });
 
-  it('stay in use and ready after the Secret was deleted, and are created again when it exists', async () => {
+  it('stay in use and ready after the Secret was deleted, and are replaced later when it exists', async () => {
     replicas.start();
     await replicas.settle();
     const [shown] = replicas.served;
@@ -222,6 +247,8 @@ describe('the certificates of an admission server', function () {
     expect(replicas.served[0]).to.equal(shown);
     replicas.api.tracker.put(SECRETS, { metadata });
     await replicas.advance(60_000);
+    expect(replicas.served[0]).to.equal(shown);
+    await replicas.advance(CA_PROPAGATION_MS);
     expect(replicas.served[0]).not.to.deep.equal(shown);
     expect(replicas.isTrusted(0)).to.be.true;
   });

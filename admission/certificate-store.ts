@@ -11,6 +11,7 @@ import {
   type CertificateStep,
   type TlsMaterial,
   planCertificates,
+  recoverMaterial,
 } from './certificate-plan.js';
 import { describeInvalidity, describeLoadError, expiryOf, splitPem } from '../tls/pem.js';
 import type { CertificateSource, ServingPair } from '../tls/certificate-source.js';
@@ -133,13 +134,13 @@ export class CertificateStore implements CertificateSource {
     const material = readMaterial(secret);
     // a certificate that may be trusted is better than none; a new one must be trusted first
     if (this.#served === undefined && material !== undefined) this.#serve(material, use);
-    const judgement = planCertificates(material, {
-      now: clock.wall(),
-      names,
-      trusted: trustedBy(configurations.map(({ object }) => object)),
-    });
+    const trusted = trustedBy(configurations.map(({ object }) => object));
+    const judgement = planCertificates(material, { now: clock.wall(), names, trusted });
     if (judgement.action !== 'keep') {
-      await this.#step(judgement, secret, material);
+      const recovered =
+        judgement.action === 'make-all' ? recoverMaterial(this.#served, { now: clock.wall(), trusted }) : undefined;
+      if (recovered === undefined) await this.#step(judgement, secret, material);
+      else await this.#step({ ...judgement, action: 'add-authority' }, secret, recovered);
       return undefined;
     }
     this.#lastStep = undefined;
