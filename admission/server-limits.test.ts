@@ -137,7 +137,7 @@ describe('the limits of the admission server', () => {
   });
 
   it('do not delay a stop for connections that never sent a request', async () => {
-    const soon = (ms: number, run: () => void) => systemClock.setTimer(ms < 1_000 ? 0 : ms, run);
+    const soon = (ms: number, run: () => void) => systemClock.setTimer(ms < 5_000 ? 0 : ms, run);
     await start({ clock: { ...systemClock, setTimer: soon } });
     const socket = await open();
     await Promise.all([server.stop(), closed(socket)]);

@@ -1,8 +1,10 @@
+import { once } from 'node:events';
 import { connect } from 'node:tls';
 import { expect } from 'chai';
 import { silentLogger } from '../kube/log.js';
 import { AdmissionClient, type HttpRequest } from '../test/https/admission-client.js';
 import { type ServingCertificate, makeServingCertificate } from '../test/https/certificate.js';
+import { ManualClock } from '../test/manual-clock.js';
 import { ReviewError } from './review.js';
 import { AdmissionServer, type AdmissionServerOptions } from './server.js';
 
@@ -161,6 +163,28 @@ describe('the admission server', () => {
     expect(body).to.equal('"late"');
     expect(headers.connection).to.equal('close');
     await stopped;
+  });
+
+  it('answers a review that is sent on an idle connection as the stop begins, and then closes the connection', async () => {
+    await start();
+    await client.send({ body: '1' });
+    const [open] = client.sockets;
+    const closed = once(open!, 'close');
+    const stopped = server.stop();
+    const { status, headers } = await client.send({ body: '2' });
+    expect(status).to.equal(200);
+    expect(headers.connection).to.equal('close');
+    await Promise.all([stopped, closed]);
+  });
+
+  it('closes idle connections two seconds after the stop has begun', async () => {
+    const clock = new ManualClock(0);
+    await start({ clock });
+    await client.send({ body: '1' });
+    const stopped = server.stop();
+    clock.advanceTo(2_000);
+    await stopped;
+    expect(clock.next).to.equal(undefined);
   });
 
   it('names the address on which it cannot listen', async () => {

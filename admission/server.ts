@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Server, createServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import { type AddressInfo, type Socket, Server as TcpServer } from 'node:net';
 import { type PeerCertificate, TLSSocket } from 'node:tls';
 import express, { type Express } from 'express';
 import { describeValue } from '../api/json.js';
@@ -33,8 +33,8 @@ const REVIEWED_SHARE = 1 / 2;
 const QUEUED_SHARE = 1 / 4;
 /** With this header, an API server retries a review within its own timeout. */
 const RETRY_AFTER_S = '1';
-/** API servers open connections before they need them; Node.js does not count these as idle. */
-const STOP_UNUSED_MS = 500;
+/** API servers do not repeat a review whose connection was closed when they sent it. Within this time, connections in use end with an answer. */
+const STOP_IDLE_MS = 2_000;
 /** After this time, running requests are aborted. */
 const STOP_MS = 10_000;
 
@@ -134,20 +134,26 @@ export class AdmissionServer {
     this.#server.setSecureContext({ cert, key, minVersion, ...(ca !== undefined && { ca }) });
   }
 
-  /** Accepts no more connections and finishes running requests. */
+  /** Accepts no more connections and finishes running requests. Idle connections end with their next answer, or after a while. */
   async stop(): Promise<void> {
     const { clock = systemClock } = this.#options;
     this.#stopping = true;
     if (!this.#server.listening) return;
     const timers = [
-      clock.setTimer(STOP_UNUSED_MS, () => this.#connections.closeUnused()),
+      clock.setTimer(STOP_IDLE_MS, () => this.#closeIdle()),
       clock.setTimer(STOP_MS, () => this.#server.closeAllConnections()),
     ];
-    await new Promise<void>((resolve) => {
-      this.#server.close(() => resolve());
-      this.#server.closeIdleConnections();
-    });
+    // close() of an HTTPS server would close idle connections at once
+    await new Promise<void>((resolve) => TcpServer.prototype.close.call(this.#server, () => resolve()));
     for (const cancel of timers) cancel();
+    // ends the search for slow requests, too
+    this.#server.close();
+  }
+
+  #closeIdle(): void {
+    this.#server.closeIdleConnections();
+    // API servers open connections before they need them; Node.js does not count these as idle
+    this.#connections.closeUnused();
   }
 
   #createApp(): Express {
