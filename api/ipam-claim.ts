@@ -1,12 +1,14 @@
 import { type Condition, type KubeObject, type OwnerReference, controllerOf } from './meta.js';
 import { isKubeVirtGroup } from './kubevirt.js';
 import {
+  CLAIM_FINALIZER,
   CLAIM_GUEST_MAC,
   CLAIM_MAC,
   CLAIM_MAC_SINCE,
   CLAIM_NAD,
   CLAIM_OWNER_NAME,
   CLAIM_OWNER_UID,
+  CLAIM_VM_LABEL,
   CLAIM_VM_NETWORK,
   VIRTUAL_MACHINE_INSTANCE_KIND,
   VIRTUAL_MACHINE_KIND,
@@ -104,6 +106,16 @@ export function claimOwnerOf(claim: IPAMClaim): { name: string; uid: string } | 
   const name = claim.metadata.annotations?.[CLAIM_OWNER_NAME];
   const uid = claim.metadata.annotations?.[CLAIM_OWNER_UID];
   return name === undefined || uid === undefined ? undefined : { name, uid };
+}
+
+/**
+ * Returns the name of the VM or VMI of a claim. A claim without an owner but with our finalizer was created by kubevirt/ipam-extensions and lost its
+ * owner to the garbage collector: its label names the VM.
+ */
+export function workloadNameOf(claim: IPAMClaim): string | undefined {
+  const { labels, finalizers } = claim.metadata;
+  const label = finalizers?.includes(CLAIM_FINALIZER) ? labels?.[CLAIM_VM_LABEL] : undefined;
+  return claimOwnerOf(claim)?.name ?? label;
 }
 
 /** True if the claim's controller is a KubeVirt object, or its annotations name one. */

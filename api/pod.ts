@@ -61,9 +61,14 @@ export function staticPodUidOf(pod: Pod): string | undefined {
   return isOfNode && controller.name === pod.spec?.nodeName ? uid : undefined;
 }
 
+/** Returns the UIDs that the owner of the pod's leases may have: its own, or that of its static pod. */
+export function leaseUidsOf(pod: Pod): string[] {
+  return [pod.metadata.uid, staticPodUidOf(pod)].flatMap((uid) => uid ?? []);
+}
+
 /** True if a lease whose owner has this UID, and the pod's name and namespace, belongs to the pod. */
 export function hasUid(pod: Pod, uid: string): boolean {
-  return pod.metadata.uid === uid || staticPodUidOf(pod) === uid;
+  return leaseUidsOf(pod).includes(uid);
 }
 
 /** Returns the VMI that controls a pod according to its ownerReferences; labels prove nothing. */

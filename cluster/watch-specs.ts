@@ -1,5 +1,5 @@
 import { type AddressPool, nadNamespaceOf } from '../api/address-pool.js';
-import { type IPAMClaim, claimOwnerOf } from '../api/ipam-claim.js';
+import { type IPAMClaim, claimOwnerOf, workloadNameOf } from '../api/ipam-claim.js';
 import {
   type KubeVirt,
   type VirtualMachine,
@@ -8,7 +8,6 @@ import {
   secondaryNetworks,
 } from '../api/kubevirt.js';
 import { type KubeObject, joinKey } from '../api/meta.js';
-import { CLAIM_FINALIZER, CLAIM_VM_LABEL } from '../api/names.js';
 import type { NetworkAttachmentDefinition } from '../api/networks/network-attachment.js';
 import type { KeyParts } from '../kube/informers/namespaced-map.js';
 import type { WatchSpec } from '../kube/informers/informers.js';
@@ -75,18 +74,14 @@ export const CLAIM_INDEXES = {
   },
 };
 
-/**
- * Returns the workload key of the claim's owner. A claim without an owner but with our finalizer was created by kubevirt/ipam-extensions and lost
- * its owner to the garbage collector: its label names the VM.
- */
+/** Returns the key of the claim's workload; none without one. */
 export function workloadOfClaim(claim: IPAMClaim): string[] {
   return workloadPartsOf(claim).map(({ namespace, name }) => joinKey(namespace, name));
 }
 
 function workloadPartsOf(claim: IPAMClaim): KeyParts[] {
-  const { labels, finalizers, namespace = '' } = claim.metadata;
-  const label = finalizers?.includes(CLAIM_FINALIZER) ? labels?.[CLAIM_VM_LABEL] : undefined;
-  const name = claimOwnerOf(claim)?.name ?? label;
+  const { namespace = '' } = claim.metadata;
+  const name = workloadNameOf(claim);
   return name === undefined ? [] : [{ namespace, name }];
 }
 

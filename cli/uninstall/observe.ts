@@ -5,8 +5,7 @@ import { HOLDFAST_IPAM, readIpamDelegation } from '../../api/networks/ipam-deleg
 import { type KubeObject, type ObjectMeta, joinKey, objectKey } from '../../api/meta.js';
 import { CLAIM_OWNER_UID } from '../../api/names.js';
 import type { NetworkAttachmentDefinition } from '../../api/networks/network-attachment.js';
-import { NetworkSelectionError, networkSelectionsOf } from '../../api/networks/network-selection.js';
-import { type Pod, controllingVmi, isLauncher, isTerminal, staticPodUidOf } from '../../api/pod.js';
+import { type Pod, controllingVmi, isTerminal, leaseUidsOf } from '../../api/pod.js';
 import { isResponderClaim } from '../../api/responders.js';
 import type { Client } from '../../kube/client.js';
 import { type Resource, namespacedResource } from '../../kube/resource.js';
@@ -21,6 +20,7 @@ import {
   PODS,
   VIRTUAL_MACHINES,
 } from '../../kube/resources.js';
+import { ClaimUsers } from '../claim-users.js';
 import { qualifiedName } from '../forbidden.js';
 import { CRDS, DAEMON_SETS, INSTALLED, findNamespaces, hasOwnName, isOwn, pluginFolderOf } from '../installation.js';
 import { listAsAdministrator } from '../reader.js';
@@ -158,10 +158,9 @@ async function findPluginFolder(client: ListClient, namespaces: ReadonlySet<stri
 }
 
 async function observeData(client: ListClient): Promise<ObservedData> {
-  const [claims, leases, pods, pools, blocks, nads, nodes, crds, keptPolicy] = await Promise.all([
-    listAsAdministrator(client, IPAM_CLAIMS, (claim) => (isOwnClaim(claim) ? objectKey(claim) : undefined)),
-    listAsAdministrator(client, ADDRESS_LEASES, podUidOf),
-    listAsAdministrator(client, PODS, (pod) => pod),
+  const [claims, leases, pools, blocks, nads, nodes, crds, keptPolicy] = await Promise.all([
+    listAsAdministrator(client, IPAM_CLAIMS, (claim) => claim),
+    listAsAdministrator(client, ADDRESS_LEASES, holderUidOf),
     listAsAdministrator(client, ADDRESS_POOLS, () => undefined),
     listAsAdministrator(client, ADDRESS_BLOCKS, () => undefined),
     listAsAdministrator(client, NETWORK_ATTACHMENT_DEFINITIONS, (nad) => (namesHoldfast(nad) ? [objectKey(nad)] : [])),
@@ -169,14 +168,14 @@ async function observeData(client: ListClient): Promise<ObservedData> {
     listOwnCrds(client),
     listKeptPolicy(client),
   ]);
-  const own = claims.flatMap((key) => key ?? []);
+  const own = claims.filter(isOwnClaim);
   return {
-    claims: own,
+    claims: own.map(objectKey),
     otherClaims: claims.length - own.length,
     pools: pools.length,
     blocks: blocks.length,
     leases: leases.length,
-    users: usersOf(pods, new Set(own), new Set(leases.flatMap((uid) => uid ?? []))),
+    users: await findUsers(client, claims, new Set(leases.flatMap((uid) => uid ?? []))),
     nads: nads.flat().sort(),
     nodes: nodes.flat().sort(),
     crds: crds.map(({ name }) => name),
@@ -184,9 +183,9 @@ async function observeData(client: ListClient): Promise<ObservedData> {
   };
 }
 
-/** The UID of the pod that holds the lease. */
-function podUidOf({ spec }: AddressLease): string | undefined {
-  return spec.owner?.kind === 'Pod' && spec.releasedAt === undefined ? spec.owner.uid : undefined;
+/** The UID of the claim or pod that holds the lease. */
+function holderUidOf({ spec }: AddressLease): string | undefined {
+  return spec.releasedAt === undefined ? spec.owner?.uid : undefined;
 }
 
 /** True also for a config that Holdfast cannot read, if it names the plugin. */
@@ -196,31 +195,20 @@ function namesHoldfast(nad: NetworkAttachmentDefinition): boolean {
   return delegation.kind === 'holdfast';
 }
 
-/** Finds pods that have a lease, or refer to one of the claims. */
-function usersOf(pods: readonly Pod[], claims: ReadonlySet<string>, podUids: ReadonlySet<string>): RemainingUser[] {
-  return pods
-    .filter((pod) => !isTerminal(pod))
-    .filter((pod) => holdsLease(pod, podUids) || claimKeysOf(pod).some((key) => claims.has(key)))
-    .map((pod) => {
-      const vmi = isLauncher(pod) ? controllingVmi(pod) : undefined;
-      return { pod: objectKey(pod), ...(vmi && { vm: joinKey(pod.metadata.namespace, vmi.name) }) };
-    });
+/** Finds pods that have a lease, or use a claim that has one or that is removed. */
+async function findUsers(
+  client: ListClient,
+  claims: readonly IPAMClaim[],
+  holders: ReadonlySet<string>,
+): Promise<RemainingUser[]> {
+  const ofClaims = new ClaimUsers(claims.filter((claim) => isOwnClaim(claim) || holders.has(claim.metadata.uid ?? '')));
+  const isUser = (pod: Pod) =>
+    ofClaims.has(pod) || (!isTerminal(pod) && leaseUidsOf(pod).some((uid) => holders.has(uid)));
+  const users = await listAsAdministrator(client, PODS, (pod) => (isUser(pod) ? [describeUser(pod)] : []));
+  return users.flat();
 }
 
-function holdsLease(pod: Pod, podUids: ReadonlySet<string>): boolean {
-  // the lease of a static pod has the UID of its manifest
-  return [pod.metadata.uid, staticPodUidOf(pod)].some((uid) => uid !== undefined && podUids.has(uid));
-}
-
-/** Returns `namespace/name` of the claims to which a pod refers. */
-export function claimKeysOf(pod: Pod): string[] {
-  try {
-    return networkSelectionsOf(pod).flatMap(({ claimReference }) =>
-      claimReference === undefined ? [] : [joinKey(pod.metadata.namespace, claimReference)],
-    );
-  } catch (error) {
-    // Multus cannot read it either, so the pod has no such network
-    if (error instanceof NetworkSelectionError) return [];
-    throw error;
-  }
+function describeUser(pod: Pod): RemainingUser {
+  const vmi = controllingVmi(pod);
+  return { pod: objectKey(pod), ...(vmi && { vm: joinKey(pod.metadata.namespace, vmi.name) }) };
 }

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
-import { POOL_FINALIZER, RESPONDERS_NAMESPACE } from '../../api/names.js';
+import { CLAIM_OWNER_NAME, CLAIM_OWNER_UID, POOL_FINALIZER, RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { StatusError } from '../../kube/errors.js';
 import { CommandError } from '../exit-code.js';
+import { ownClaim } from '../testing/installed-cluster.js';
 import { livePod } from '../testing/migration-world.js';
 import { EVERYTHING, PLAIN, installed, own, processPod, uninstalled } from '../testing/installed-objects.js';
 import { uninstall } from './uninstall.js';
@@ -15,6 +16,11 @@ const launcher = {
   kind: 'Pod',
 };
 launcher.metadata.labels = { 'kubevirt.io': 'virt-launcher' };
+/** It ran before its claim took over its address, so it does not name the claim. */
+const older = { ...launcher, metadata: { ...launcher.metadata, annotations: {} } };
+const claimOfVm = ownClaim('tenant/vm1.late', { annotations: { [CLAIM_OWNER_NAME]: 'vm1', [CLAIM_OWNER_UID]: 'u' } });
+const claimWithPod = { ...ownClaim('tenant/late'), status: { ips: ['10.0.0.9/24'], ownerPod: { name: 'launcher' } } };
+const foreignClaim = ownClaim('tenant/vm1.data', { annotations: {}, uid: 'x' });
 const plain = { ...livePod('tenant/web', { uid: 'gone' }), apiVersion: 'v1', kind: 'Pod' };
 const ended = { ...livePod('tenant/job', { uid: 'gone', phase: 'Succeeded' }), apiVersion: 'v1', kind: 'Pod' };
 
@@ -91,6 +97,13 @@ describe('kubectl holdfast uninstall --everything, before it removes anything,',
         /still installed \(1\): StatefulSet holdfast-responders\/holdfast-responder-1/,
       ],
       ['pods use addresses', uninstalled([launcher, plain]), /tenant\/launcher \(VM tenant\/vm1\), tenant\/web/],
+      ['a VM runs whose launcher is older than its claim', uninstalled([older, claimOfVm]), /VM tenant\/vm1/],
+      ['a pod runs that the status of a claim names', uninstalled([older, claimWithPod]), /tenant\/launcher/],
+      [
+        'a pod uses a claim of other software that has a lease',
+        uninstalled([launcher, foreignClaim]),
+        /tenant\/launcher/,
+      ],
     ] as const) {
       it(title, async () => {
         expect(await uninstall(EVERYTHING, cluster.deps())).to.equal(false);

@@ -9,13 +9,9 @@ import { MAX_INTERFACE } from '../../addressing/lease/lease-record.js';
 import type { LeaseOwner } from '../../api/address-lease.js';
 import { parseLeaseMac } from '../../api/mac-address.js';
 import { joinKey, objectKey } from '../../api/meta.js';
-import {
-  type NetworkSelection,
-  NetworkSelectionError,
-  interfaceNameOf,
-  networkSelectionsOf,
-} from '../../api/networks/network-selection.js';
+import { interfaceNameOf } from '../../api/networks/network-selection.js';
 import { type NetworkStatus, type Pod, hasUid, isTerminal, networkStatuses, reportedIPsOf } from '../../api/pod.js';
+import { readableSelectionsIn } from '../claim-users.js';
 import type { SourceNad } from './nads.js';
 
 /** An interface that a pod reports. */
@@ -64,16 +60,6 @@ export class ActivePods {
 
   interfaceWithAddress(pod: Pod, address: Address): ActiveInterface | undefined {
     return this.reportedInterfaces(pod).find(({ addresses }) => addresses.some((each) => sameAddress(each, address)));
-  }
-}
-
-/** Returns the network selections of a pod; none if its annotation is invalid. */
-export function readableSelectionsIn(pod: Pod): NetworkSelection[] {
-  try {
-    return networkSelectionsOf(pod);
-  } catch (error) {
-    if (error instanceof NetworkSelectionError) return [];
-    throw error;
   }
 }
 

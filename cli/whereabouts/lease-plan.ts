@@ -13,8 +13,9 @@ import {
   readLease,
   stateOf,
 } from '../../addressing/lease/lease.js';
+import { readableSelectionsIn } from '../claim-users.js';
 import { reservationOf } from '../reserve.js';
-import { type ActivePods, readableSelectionsIn } from './active-pods.js';
+import type { ActivePods } from './active-pods.js';
 import type { AddressUser } from './address-users.js';
 import type { SourceNad } from './nads.js';
 import type { Conflict, MigrationObservation, PlannedLease } from './plan-types.js';

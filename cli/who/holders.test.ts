@@ -82,6 +82,12 @@ describe('kubectl holdfast who', () => {
     expect(await holders('10.0.0.5')).to.deep.equal({ address: '10.0.0.5', holders: [HELD] });
   });
 
+  it('names the launcher that ran before its claim took over its address, so that it does not name the claim', async () => {
+    const { metadata, ...launcher } = runningLauncher();
+    cluster.put(PODS, { ...launcher, metadata: { ...metadata, annotations: {} } });
+    expect(await holders('10.0.0.5')).to.deep.equal({ address: '10.0.0.5', holders: [HELD] });
+  });
+
   it('finds the addresses of a MAC address by the label of their leases alone', async () => {
     const { data } = await findHoldersOfMac(MAC, cluster.client, RELEASED);
     expect(data).to.deep.equal({ mac: MAC, holders: [HELD] });

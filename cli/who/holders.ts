@@ -1,9 +1,7 @@
 import type { LeaseOwner } from '../../api/address-lease.js';
 import { addressSpaceOf } from '../../api/address-pool.js';
-import { claimOwnerOf, labelValue } from '../../api/ipam-claim.js';
-import { joinKey } from '../../api/meta.js';
+import { type IPAMClaim, claimOwnerOf, labelValue } from '../../api/ipam-claim.js';
 import { IPAM_CLAIM_KIND, LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, LEASE_MAC } from '../../api/names.js';
-import { isTerminal } from '../../api/pod.js';
 import { type Address, formatAddress } from '../../addressing/address/address.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
 import { describeLock } from '../../addressing/lease/lease-network-data.js';
@@ -21,10 +19,10 @@ import { findUnlessGone } from '../../kube/absence.js';
 import type { Client } from '../../kube/client.js';
 import { forEachParallel } from '../../kube/run-in-slices.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, PODS } from '../../kube/resources.js';
+import { ClaimUsers } from '../claim-users.js';
 import { CONCURRENCY } from '../cluster-client.js';
 import { type Column, type Output, tableLines } from '../output.js';
-import { INSTALL_HOLDFAST, mapRead, readList, readObject, required, valueOr } from '../reader.js';
-import { claimKeysOf } from '../uninstall/observe.js';
+import { INSTALL_HOLDFAST, readList, readObject, required, valueOr } from '../reader.js';
 import { defaultTimesOf } from '../usage/address-map.js';
 
 /** One lease, or an address without one in one address space. */
@@ -37,7 +35,7 @@ interface HolderRow {
   readonly owner: string;
   /** The owner of the claim. */
   readonly vm: string;
-  /** The launchers that refer to the claim, with their nodes. */
+  /** The launchers that use the claim, with their nodes. */
   readonly pods: string;
   readonly node: string;
   readonly mac: string;
@@ -141,8 +139,9 @@ async function leaseRow(
 
 async function describeOwner(owner: LeaseOwner, client: ReadClient): Promise<typeof EMPTY_OWNER> {
   const text = `${owner.kind} ${owner.namespace}/${owner.name}`;
-  const vm = owner.kind === IPAM_CLAIM_KIND ? await vmOf(owner, client) : undefined;
-  return { owner: text, vm: vm ?? '', pods: vm === undefined ? '' : await podsOf(owner, client) };
+  const claim = owner.kind === IPAM_CLAIM_KIND ? await claimOf(owner, client) : undefined;
+  if (claim === undefined) return { ...EMPTY_OWNER, owner: text };
+  return { owner: text, vm: claimOwnerOf(claim)?.name ?? '', pods: await podsOf(claim, client) };
 }
 
 /** Says of a released lease how long its address is kept, and for whom. @param times undefined if the pool is gone or invalid */
@@ -161,23 +160,23 @@ export function describeState(lease: LeaseRecord, times: LeaseTimes | undefined,
     : 'released, about to be free';
 }
 
-/** @returns empty if the claim has no VM, or the user may not read it; undefined if it is gone */
-async function vmOf(
-  { namespace, name, uid }: { namespace: string; name: string; uid: string },
-  client: ReadClient,
-): Promise<string | undefined> {
-  const vm = mapRead(await readObject(client, IPAM_CLAIMS, { namespace, name }), (claim) =>
-    claim.metadata.uid === uid ? (claimOwnerOf(claim)?.name ?? '') : undefined,
-  );
-  return valueOr(vm, { absent: undefined, forbidden: '' });
+/** @returns undefined if it is gone; its name only if the user may not read it */
+async function claimOf({ namespace, name, uid }: LeaseOwner, client: ReadClient): Promise<IPAMClaim | undefined> {
+  const claim = valueOr(await readObject(client, IPAM_CLAIMS, { namespace, name }), {
+    absent: undefined,
+    forbidden: { metadata: { namespace, name, uid }, spec: { network: '', interface: '' } },
+  });
+  return claim?.metadata.uid === uid ? claim : undefined;
 }
 
 /** Empty if there are none, or the user may not read them. */
-async function podsOf({ namespace, name }: { namespace: string; name: string }, client: ReadClient): Promise<string> {
+async function podsOf(claim: IPAMClaim, client: ReadClient): Promise<string> {
+  const { namespace } = claim.metadata;
   const labelSelector = `${LAUNCHER_LABEL}=${LAUNCHER_LABEL_VALUE}`;
   const pods = valueOr(await readList(client, PODS, { namespace, labelSelector }), { forbidden: [] });
+  const users = new ClaimUsers([claim]);
   return pods
-    .filter((pod) => !isTerminal(pod) && claimKeysOf(pod).includes(joinKey(namespace, name)))
+    .filter((pod) => users.has(pod))
     .map(({ metadata, spec }) => `${metadata.name}${spec?.nodeName ? ` on ${spec.nodeName}` : ', not scheduled'}`)
     .sort()
     .join('; ');
