@@ -1,11 +1,23 @@
 import { expect } from 'chai';
 import type { KubeObject } from '../../api/meta.js';
 import type { VirtualMachine } from '../../api/kubevirt.js';
-import { IPAM_CLAIMS, NAMESPACES, NETWORK_ATTACHMENT_DEFINITIONS, VIRTUAL_MACHINES } from '../../kube/resources.js';
+import { MIRROR_POD_ANNOTATION } from '../../api/names.js';
+import {
+  ADDRESS_LEASES,
+  IPAM_CLAIMS,
+  NAMESPACES,
+  NETWORK_ATTACHMENT_DEFINITIONS,
+  PODS,
+  VIRTUAL_MACHINES,
+} from '../../kube/resources.js';
+import { leaseOf } from '../../test/objects/lease-objects.js';
+import { HEALTHY, ago } from '../testing/healthy-cluster.js';
 import { MemoryCluster } from '../testing/memory-cluster.js';
+import { checkLeaks } from './check-addressing.js';
 import { type ObservedCluster, observeCluster } from './observe.js';
 import type { ProbingReader } from './probe.js';
 
+const HOUR_MS = 3_600_000;
 const vmIn = (namespace: string): VirtualMachine => ({ metadata: { namespace, name: 'vm1', uid: `${namespace}-vm1` } });
 const nadIn = (namespace: string) => ({ metadata: { namespace, name: 'blue' }, spec: { config: '{"name": "blue"}' } });
 const claimIn = (namespace: string) => ({
@@ -45,6 +57,27 @@ describe('what the doctor reads', () => {
     expect(keysOf(nads)).to.deep.equal(['lab/blue', 'other/blue']);
     expect(keysOf(namespaces)).to.deep.equal(['/lab']);
     expect({ onlyNamespace, narrowed }).to.deep.equal({ onlyNamespace: 'lab', narrowed: ['vms'] });
+  });
+
+  it('finds the owner of the lease of a static pod, which has the UID of the manifest', async () => {
+    const { metadata, spec } = leaseOf('10.0.0.5', 1);
+    const owner = { kind: 'Pod' as const, namespace: 'kube-system', name: 'vip-node-1', uid: 'manifest' };
+    cluster.put(ADDRESS_LEASES, {
+      metadata: { ...metadata, creationTimestamp: ago(HOUR_MS) },
+      spec: { ...spec, owner },
+    });
+    const mirrorPod = {
+      metadata: {
+        ...{ namespace: 'kube-system', name: 'vip-node-1', uid: 'mirror' },
+        annotations: { [MIRROR_POD_ANNOTATION]: 'manifest' },
+        ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'node-1', uid: 'node-uid', controller: true }],
+      },
+      spec: { nodeName: 'node-1' },
+    };
+    const leaks = async () => checkLeaks({ ...(await observe()), now: HEALTHY.now }).length;
+    expect(await leaks()).to.equal(1);
+    cluster.put(PODS, mirrorPod);
+    expect(await leaks()).to.equal(0);
   });
 
   it('contains the NAD of each VM, also if both are created meanwhile', async () => {

@@ -4,7 +4,7 @@ import { type KubeObject, joinKey } from '../../api/meta.js';
 import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, RESPONDERS_NAMESPACE } from '../../api/names.js';
 import type { KubeVirt, VirtualMachine } from '../../api/kubevirt.js';
 import type { NetworkAttachmentDefinition } from '../../api/networks/network-attachment.js';
-import type { Pod } from '../../api/pod.js';
+import { type Pod, isLauncher, leaseUidsOf } from '../../api/pod.js';
 import { type Event, EVENTS } from '../../kube/events.js';
 import { type Lease, LEASES } from '../../kube/leader-election.js';
 import {
@@ -163,15 +163,18 @@ async function observeData(
   const lockedLeases = read?.flat().filter((lease) => 'secret' in lease);
   const [claims, pods] = await Promise.all([
     reader.list(IPAM_CLAIMS),
-    reader.listAs(PODS, ({ metadata }) => metadata.uid ?? '', { metadataOnly: true }),
+    reader.listAs(PODS, (pod) => ({ uids: leaseUidsOf(pod), launcher: isLauncher(pod) ? [pickLauncher(pod)] : [] })),
   ]);
-  const owners = claims && pods && new Set([...claims.map(({ metadata }) => metadata.uid ?? ''), ...pods]);
+  const owners =
+    claims &&
+    pods &&
+    new Set([...claims.map(({ metadata }) => metadata.uid ?? ''), ...pods.flatMap(({ uids }) => uids)]);
+  const launchers = pods?.flatMap(({ launcher }) => launcher);
   showProgress('reading VMs, networks and pools…');
-  const [vms, namespaces, events, launchers] = await Promise.all([
+  const [vms, namespaces, events] = await Promise.all([
     reader.listAs(VIRTUAL_MACHINES, pickVm),
     reader.list(NAMESPACES, { metadataOnly: true }),
     reader.listAs(EVENTS, readEvent, { fieldSelector: WARNINGS }),
-    reader.listAs(PODS, pickLauncher, { labelSelector: LAUNCHERS }),
   ]);
   // after what needs them: objects that are created meanwhile would seem to lack them
   const nads = await reader.list(NETWORK_ATTACHMENT_DEFINITIONS);
