@@ -4,6 +4,7 @@ import type { Clock } from '../../kube/clock.js';
 import { isNotFound, messageOf } from '../../kube/errors.js';
 import type { Resource } from '../../kube/resource.js';
 import { CommandError } from '../exit-code.js';
+import { readList, valueOr } from '../reader.js';
 import { CONNECTIVITY_LABEL } from './pods.js';
 
 const POLL_MS = 500;
@@ -63,11 +64,17 @@ export class TestObjects {
     return left.flatMap((each) => each ?? []);
   }
 
-  /** Removes what a command left that was killed. Its pods end by themselves. */
-  async removeLeftovers<T extends KubeObject>(resource: Resource<T>, isLeft: (object: T) => boolean): Promise<void> {
+  /** Removes what a command left that was killed. @returns what is left, in words */
+  async removeLeftovers<T extends KubeObject>(
+    resource: Resource<T>,
+    isLeft: (object: T) => boolean,
+  ): Promise<string[]> {
     const { namespace } = this;
-    const { items } = await this.#client.list(resource, { namespace, labelSelector: CONNECTIVITY_LABEL });
-    for (const { metadata } of items.filter(isLeft)) await this.#delete(resource, metadata.name);
+    const read = await readList(this.#client, resource, { namespace, labelSelector: CONNECTIVITY_LABEL });
+    // who may not list VMs has left none
+    const found = valueOr(read, { unserved: [], forbidden: [] }).filter(isLeft);
+    const left = await Promise.all(found.map(({ metadata }) => this.#removeOne(resource, metadata.name)));
+    return left.flatMap((each) => each ?? []);
   }
 
   async #removeOne(resource: Resource, name: string): Promise<string | undefined> {

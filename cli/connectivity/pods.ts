@@ -8,7 +8,7 @@ import { namespacedResource } from '../../kube/resource.js';
 const PROGRAM = '/opt/holdfast/dist/packets/holdfast-packets';
 const INTERFACE = 'net1';
 /** A pod ends by itself if the command is killed. */
-const DEADLINE_S = 600;
+export const DEADLINE_S = 600;
 /** Of all objects of the command. */
 export const CONNECTIVITY_LABEL = 'ipam.holdfast.dev/connectivity';
 

@@ -137,12 +137,39 @@ describe('kubectl holdfast connectivity', () => {
     expect(first?.findings[0]?.problem).to.include('violates PodSecurity').and.to.include('Name a NAD in a namespace');
   });
 
-  it('removes pods of a run that was killed, but none that run', async () => {
-    const pod = (name: string, phase: string): ConnectivityPod => {
-      return { metadata: { namespace: 'lab', name, labels: { [CONNECTIVITY_LABEL]: 'old' } }, status: { phase } };
-    };
+  const HOUR_S = 3_600;
+  /** Of another run. */
+  const labelled = (name: string, bornS: number) => {
+    const labels = { [CONNECTIVITY_LABEL]: 'other' };
+    return { namespace: 'lab', name, labels, creationTimestamp: new Date(bornS * 1000).toISOString() };
+  };
+  const pod = (name: string, phase: string, bornS = 0): ConnectivityPod => {
+    return { metadata: labelled(name, bornS), status: { phase } };
+  };
+
+  it('removes pods and VMs of a run that was killed, but no pods that run', async () => {
+    cluster.now = HOUR_S * 1000;
     cluster.put(CONNECTIVITY_PODS, pod('killed', 'Failed'), pod('running', 'Running'));
+    cluster.put(VIRTUAL_MACHINES, { metadata: labelled('vm', 0) });
     await cluster.run();
     expect(cluster.left).to.deep.equal(['running']);
+  });
+
+  it('leaves the objects of a run that goes on, and has not read the result of its pod yet', async () => {
+    cluster.now = HOUR_S * 1000;
+    cluster.put(CONNECTIVITY_PODS, pod('ended', 'Succeeded', HOUR_S - 300));
+    cluster.put(VIRTUAL_MACHINES, { metadata: labelled('vm', HOUR_S - 300) });
+    await cluster.run();
+    expect(cluster.left).to.deep.equal(['ended', 'vm']);
+  });
+
+  it('goes on if it cannot remove the VM of another run, and names the VM', async () => {
+    cluster.now = HOUR_S * 1000;
+    cluster.put(VIRTUAL_MACHINES, { metadata: labelled('vm', 0) });
+    cluster.beforeWrite = ({ resource }) => {
+      if (resource.plural === VIRTUAL_MACHINES.plural) throw new Error('no rights');
+    };
+    expect(await cluster.run()).to.have.length(3);
+    expect(cluster.logged).to.deep.equal(['VirtualMachine lab/vm could not be removed: no rights: remove it by hand']);
   });
 });

@@ -1,7 +1,9 @@
+import type { KubeObject } from '../../api/meta.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { StatusError, isForbidden } from '../../kube/errors.js';
 import { EVENTS } from '../../kube/events.js';
+import { VIRTUAL_MACHINES } from '../../kube/resources.js';
 import { forEachParallel } from '../../kube/run-in-slices.js';
 import { type CheckReport, reportCheck } from '../doctor/check-report.js';
 import { describeForbidden } from '../forbidden.js';
@@ -14,6 +16,7 @@ import { type NodePair, pairsOf } from './pairs.js';
 import {
   CONNECTIVITY_PODS,
   type ConnectivityPod,
+  DEADLINE_S,
   type PodRequest,
   attachmentOf,
   connectivityPod,
@@ -65,7 +68,7 @@ export async function testConnectivity(options: ConnectivityOptions, deps: Conne
     failure ??= { error };
   };
   try {
-    await objects.removeLeftovers(CONNECTIVITY_PODS, hasPodEnded);
+    await removeLeftovers(options, deps, objects);
     let done = 0;
     await forEachParallel(
       pairs.map((pair, index) => ({ pair, index })),
@@ -92,6 +95,21 @@ export async function testConnectivity(options: ConnectivityOptions, deps: Conne
   }
   if (failure !== undefined) throw failure.error;
   return reports;
+}
+
+/** Removes old objects only: younger ones may be of a run that goes on, and has not read the results of its pods. */
+async function removeLeftovers(
+  { timeoutMs }: ConnectivityOptions,
+  { clock, printStatus }: ConnectivityDeps,
+  objects: TestObjects,
+): Promise<void> {
+  const before = clock.wall() - timeoutMs - DEADLINE_S * 1000;
+  const isOld = ({ metadata }: KubeObject) => Date.parse(metadata.creationTimestamp ?? '') < before;
+  const left = await Promise.all([
+    objects.removeLeftovers(CONNECTIVITY_PODS, (pod) => isOld(pod) && hasPodEnded(pod)),
+    objects.removeLeftovers(VIRTUAL_MACHINES, isOld),
+  ]);
+  for (const each of left.flat()) printStatus(`${each}: remove it by hand`);
 }
 
 interface PairContext {
