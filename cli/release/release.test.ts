@@ -94,8 +94,21 @@ describe('kubectl holdfast release', () => {
     ]);
   });
 
+  it('accepts an address with its prefix length, as kubectl holdfast ips prints it', async () => {
+    expect(await run(clusterWith(), { subject: '10.0.0.5/24' })).to.have.length(1);
+  });
+
+  it('says that an address is leased in another pool than that of --pool', async () => {
+    expect(await refusal(clusterWith(), { pool: 'bleu' })).to.equal(
+      '10.0.0.5 is leased in blue, not in pool bleu: correct --pool, or leave it out',
+    );
+  });
+
   for (const [subject, message] of [
     ['10.0.0.9', '10.0.0.9 is not leased: there is nothing to release'],
+    ['10.0.0.005', '"10.0.0.005" is not an IP address'],
+    ['10.0.0.5/240', '"10.0.0.5/240" has no valid prefix length'],
+    ['fd00::x', '"fd00::x" is not an IP address'],
     ['nobody', 'IPAMClaim a/nobody has no leases'],
   ] as const)
     it(`has nothing to release for ${subject}`, async () => {

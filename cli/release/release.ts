@@ -1,4 +1,3 @@
-import { isIP } from 'node:net';
 import type { AddressLease, LeaseOwner } from '../../api/address-lease.js';
 import { type AddressPool, addressSpaceOf } from '../../api/address-pool.js';
 import { labelValue } from '../../api/ipam-claim.js';
@@ -6,7 +5,7 @@ import { type KubeObject, joinKey, objectKey, splitKey } from '../../api/meta.js
 import { LEASE_OWNER_NAME, LEASE_OWNER_NAMESPACE } from '../../api/names.js';
 import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../../api/networks/network-attachment.js';
 import { hasUid } from '../../api/pod.js';
-import { type Address, formatAddress, parseAddress } from '../../addressing/address/address.js';
+import { type Address, AddressError, formatAddress, parseAddressOrPrefix } from '../../addressing/address/address.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
 import { type LeaseRecord, readLease, releaseLease } from '../../addressing/lease/lease.js';
 import { findUnlessGone } from '../../kube/absence.js';
@@ -149,14 +148,22 @@ async function findLeases(
   pools: readonly AddressPool[],
   client: ReleaseDeps['client'],
 ): Promise<LeaseRecord[]> {
-  const { subject } = options;
-  const found = isIP(subject) !== 0 ? await findOfAddress(options, pools, client) : await findOfClaim(options, client);
-  if (found.length > 0) return found.map(readLease);
-  throw new CommandError(
-    isIP(subject) === 0
-      ? `IPAMClaim ${claimKey(options)} has no leases: give an address, or a claim as NAMESPACE/NAME`
-      : `${subject} is not leased: there is nothing to release`,
-  );
+  const found = LIKE_ADDRESS.test(options.subject)
+    ? await findOfAddress(options, pools, client)
+    : await findOfClaim(options, client);
+  return found.map(readLease);
+}
+
+/** Four numbers, or a colon: the user means an address, mistyped or not. */
+const LIKE_ADDRESS = /:|^\d+(\.\d+){3}(\/|$)/;
+
+/** Reads an address, also with its prefix length, as `kubectl holdfast ips` prints it. */
+function addressIn(subject: string): Address {
+  try {
+    return parseAddressOrPrefix(subject).address;
+  } catch (error) {
+    throw error instanceof AddressError ? new CommandError(error.message, { cause: error }) : error;
+  }
 }
 
 async function findOfAddress(
@@ -164,14 +171,20 @@ async function findOfAddress(
   pools: readonly AddressPool[],
   client: Pick<Client, 'get'>,
 ): Promise<AddressLease[]> {
-  const address: Address = parseAddress(subject);
+  const address = addressIn(subject);
+  const text = formatAddress(address);
   const spaces = [...new Set(pools.map(addressSpaceOf))];
   const read = spaces.map((space) => findUnlessGone(client, ADDRESS_LEASES, { name: leaseName(space, address) }));
   const found = (await Promise.all(read)).flatMap((lease) => lease ?? []);
   const chosen = poolName === undefined ? found : found.filter(({ spec }) => spec.pool === poolName);
-  if (chosen.length <= 1) return chosen;
-  const names = chosen.map(({ spec }) => spec.pool).join(', ');
-  throw new CommandError(`${formatAddress(address)} is leased in several pools (${names}): choose one with --pool`);
+  if (chosen.length === 1) return chosen;
+  const names = found.map(({ spec }) => spec.pool).join(', ');
+  if (found.length === 0) throw new CommandError(`${text} is not leased: there is nothing to release`);
+  throw new CommandError(
+    chosen.length === 0
+      ? `${text} is leased in ${names}, not in pool ${poolName ?? ''}: correct --pool, or leave it out`
+      : `${text} is leased in several pools (${names}): choose one with --pool`,
+  );
 }
 
 async function findOfClaim(options: ReleaseOptions, client: Pick<Client, 'list'>): Promise<AddressLease[]> {
@@ -181,6 +194,10 @@ async function findOfClaim(options: ReleaseOptions, client: Pick<Client, 'list'>
   const owned = items.filter(
     ({ spec: { owner } }) => owner?.kind === 'IPAMClaim' && owner.namespace === namespace && owner.name === name,
   );
+  if (owned.length === 0)
+    throw new CommandError(
+      `IPAMClaim ${claimKey(options)} has no leases: give an address, or a claim as NAMESPACE/NAME`,
+    );
   // those that are released already need nothing
   const held = owned.filter(({ spec }) => spec.releasedAt === undefined);
   return held.length > 0 ? held : owned;
