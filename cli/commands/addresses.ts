@@ -122,8 +122,8 @@ export const RELEASE = defineCommand({
   },
   run: ({ namespace, ...request }, { terminal, connect }) =>
     connect(async ({ client, home }) => {
-      const lines = await releaseByHand({ ...request, namespace: namespace ?? home }, { client, clock: systemClock });
-      for (const line of lines) terminal.print(line);
+      const { print } = terminal;
+      await releaseByHand({ ...request, namespace: namespace ?? home }, { client, clock: systemClock, print });
       return ExitCode.done;
     }),
 });

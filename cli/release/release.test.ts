@@ -66,6 +66,16 @@ describe('kubectl holdfast release', () => {
     expect(await refusal(cluster)).to.include('has changed since it was checked');
   });
 
+  it('says which address of a claim is released if somebody starts to use the other one meanwhile', async () => {
+    const cluster = clusterWith(lease(), lease('10.0.0.6'));
+    cluster.beforeWrite = ({ name }) => {
+      if (cluster.writes === 1) cluster.change(ADDRESS_LEASES, name, (object) => structuredClone(object));
+    };
+    const error: unknown = await run(cluster, { subject: 'c1' }).catch((thrown: unknown) => thrown);
+    expect(String(error)).to.match(/AddressLease blue\.10-0-0-6 has changed/);
+    expect(cluster.printed).to.deep.equal([`addresslease.ipam.holdfast.dev/${NAME} released: the address cools down`]);
+  });
+
   it('reads the lease before it reads who uses it', async () => {
     const cluster = clusterWith();
     await run(cluster);

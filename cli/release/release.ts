@@ -42,6 +42,8 @@ export interface ReleaseOptions {
 interface ReleaseDeps {
   readonly client: Pick<Client, 'get' | 'list' | 'patch'>;
   readonly clock: Pick<Clock, 'wall'>;
+  /** Prints a line for each lease, at once: a later one may fail. */
+  readonly print: (line: string) => void;
 }
 
 const OWNERS: Readonly<Record<LeaseOwner['kind'], Resource>> = { IPAMClaim: IPAM_CLAIMS, Pod: PODS };
@@ -49,22 +51,18 @@ const OWNERS: Readonly<Record<LeaseOwner['kind'], Resource>> = { IPAMClaim: IPAM
 /**
  * Releases the leases of an address or a claim, so that they cool down. Nobody may use them: the owner is gone, no pod or VMI reports the address or hides
  * what it has, and no claim has it in its status. Each write fails if the lease has changed since it was read.
- * @returns a line for each lease
  * @throws {CommandError} if a lease may not be released; none is released then
  */
-export async function releaseByHand(options: ReleaseOptions, deps: ReleaseDeps): Promise<string[]> {
-  const { client, clock } = deps;
+export async function releaseByHand(options: ReleaseOptions, { client, clock, print }: ReleaseDeps): Promise<void> {
   const pools = required(await readList(client, ADDRESS_POOLS), INSTALL_HOLDFAST);
   const leases = await findLeases(options, pools, client);
   const refusals = await checkLeases(leases, { pools, client, ignored: options.ignored });
   if (refusals.length > 0) throw new CommandError([`nothing was released:`, ...refusals].join('\n'));
-  const lines: string[] = [];
   for (const lease of leases) {
     await writeRelease(lease, options, { client, at: clock.wall() });
     const done = options.dryRun ? 'can be released (dry run: nothing was written)' : 'released: the address cools down';
-    lines.push(`addresslease.ipam.holdfast.dev/${lease.metadata.name} ${done}`);
+    print(`addresslease.ipam.holdfast.dev/${lease.metadata.name} ${done}`);
   }
-  return lines;
 }
 
 async function writeRelease(

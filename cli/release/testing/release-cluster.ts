@@ -47,9 +47,13 @@ export function clusterWith(...leases: AddressLease[]): MemoryCluster {
     .put(ADDRESS_LEASES, ...(leases.length === 0 ? [lease()] : leases));
 }
 
-export function run(cluster: MemoryCluster, options: Partial<ReleaseOptions> = {}): Promise<string[]> {
+/** @returns what was printed meanwhile */
+export async function run(cluster: MemoryCluster, options: Partial<ReleaseOptions> = {}): Promise<string[]> {
+  cluster.printed.length = 0;
   const all = { subject: '10.0.0.5', namespace: 'a', dryRun: false, ignored: new Set<string>(), ...options };
-  return releaseByHand(all, { client: cluster.client, clock: { wall: () => NOW } });
+  const print = (line: string) => void cluster.printed.push(line);
+  await releaseByHand(all, { client: cluster.client, clock: { wall: () => NOW }, print });
+  return [...cluster.printed];
 }
 
 /** Pools serve namespace `other` only. */
