@@ -46,7 +46,7 @@ export const WHO = defineCommand({
         '--at belongs together with --file or --logs: the audit log says who had an address at a time',
       );
     if (at === undefined) return { wanted, output };
-    if (!TIME.test(at) || Number.isNaN(Date.parse(at)))
+    if (!isTime(at))
       throw new UsageError(
         `--at: ${JSON.stringify(at)} is not a time with its zone: write it like 2030-01-31T14:00:00Z`,
       );
@@ -65,6 +65,12 @@ export const WHO = defineCommand({
     return ExitCode.done;
   },
 });
+
+/** True if the day exists, too: JavaScript takes 30 February for 2 March. */
+function isTime(text: string): boolean {
+  const day = new Date(text.slice(0, 10)).getUTCDate();
+  return TIME.test(text) && !Number.isNaN(Date.parse(text)) && day === Number(text.slice(8, 10));
+}
 
 function findPast(
   address: string,

@@ -111,6 +111,13 @@ describe('kubectl holdfast who', () => {
     expect(await states('10.9.0.1')).to.deep.equal([]);
   });
 
+  for (const at of ['2030-02-30T12:00:00Z', '2030-04-31T12:00:00+01:00', '2030-13-01T12:00:00Z', '2030-01-31'])
+    it(`rejects the time ${at}, and does not answer for another one`, () => {
+      expect(() => readCliCommandLine(['who', '10.0.0.5', '--logs', '--at', at])).to.throw(
+        `--at: "${at}" is not a time with its zone`,
+      );
+    });
+
   it('reads several files and the logs of pods, and searches the audit log by IP address only', () => {
     const request = (...args: string[]) => readCliCommandLine(['who', ...args])?.request;
     const at = ['--at', '2030-01-31T14:00:00+01:00'];
