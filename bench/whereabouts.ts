@@ -82,7 +82,14 @@ async function timed({ kubeconfig }: ControlPlane, apply: boolean): Promise<numb
   const print = (line: string) => void lines.push(line);
   const began = performance.now();
   const done = await withClient({ kubeconfig }, ({ client }) =>
-    migrateWhereabouts(options, { client, clock: systemClock, concurrency: CONCURRENCY, print, printStatus: print }),
+    migrateWhereabouts(options, {
+      client,
+      clock: systemClock,
+      concurrency: CONCURRENCY,
+      clusterFlags: '',
+      print,
+      printStatus: print,
+    }),
   );
   if (!done) throw new Error(lines.join('\n'));
   return (performance.now() - began) / 1_000;

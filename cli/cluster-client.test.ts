@@ -42,6 +42,12 @@ describe('the client of kubectl holdfast', () => {
     expect(headers).to.include({ 'impersonate-user': 'jane', 'impersonate-group': 'lab, ops' });
   });
 
+  it('repeats the flags for cluster and user in commands that it prints, quoted for a shell', async () => {
+    const given = { kubeconfig, as: "eve's cat", asGroup: ['lab', 'ops'] };
+    const flags = await withClient(given, ({ clusterFlags }) => Promise.resolve(clusterFlags));
+    expect(flags).to.equal(` --kubeconfig ${kubeconfig} --as 'eve'\\''s cat' --as-group lab --as-group ops`);
+  });
+
   const unusable: { name: string; given: Reply | 'nobody'; expect: string }[] = [
     { name: 'if no server answers', given: 'nobody', expect: 'ECONNREFUSED' },
     { name: 'if another server answers', given: { body: '<html>' }, expect: 'the response is not JSON' },

@@ -5,6 +5,7 @@ import { Transport } from '../kube/transport/transport.js';
 import { VERSION } from '../process/version.js';
 import { CommandError } from './exit-code.js';
 import { describeForbidden } from './forbidden.js';
+import { shellWord } from './shell-word.js';
 
 /** The cluster and the credentials to use. */
 export interface ClusterOptions {
@@ -27,6 +28,8 @@ export interface Connection {
   /** URL of the API server. */
   readonly server: string;
   readonly credentials: Credentials;
+  /** The flags that chose cluster and user, for the end of printed commands: each begins with a space. */
+  readonly clusterFlags: string;
 }
 
 /** For a kubeconfig without a namespace, as for kubectl. */
@@ -50,13 +53,24 @@ export async function withClient<T>(options: ClusterOptions, run: (cluster: Conn
   });
   const { server, namespace: home = DEFAULT_NAMESPACE } = credentials;
   try {
-    return await run({ client: new Client(transport), transport, home, server, credentials });
+    const clusterFlags = clusterFlagsOf(options);
+    return await run({ client: new Client(transport), transport, home, server, credentials, clusterFlags });
   } catch (error) {
     const message = describeFailure(error, server);
     throw message === undefined ? error : new CommandError(message, { cause: error });
   } finally {
     await transport.close();
   }
+}
+
+function clusterFlagsOf({ kubeconfig, context, as, asGroup = [] }: ClusterOptions): string {
+  const flags: [string, string | undefined][] = [
+    ['--kubeconfig', kubeconfig],
+    ['--context', context],
+    ['--as', as],
+    ...asGroup.map((group): [string, string] => ['--as-group', group]),
+  ];
+  return flags.map(([flag, value]) => (value === undefined ? '' : ` ${flag} ${shellWord(value)}`)).join('');
 }
 
 /** As `kubectl --as` and `--as-group`. */

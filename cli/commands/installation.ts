@@ -41,8 +41,8 @@ export const UNINSTALL = defineCommand({
     };
   },
   run: (options, { terminal, connect }) =>
-    connect(async ({ client, server }) => {
-      const deps = { client, server, clock: systemClock, concurrency: CONCURRENCY, ...terminal };
+    connect(async ({ client, server, clusterFlags }) => {
+      const deps = { client, server, clusterFlags, clock: systemClock, concurrency: CONCURRENCY, ...terminal };
       return (await uninstall(options, deps)) ? ExitCode.done : ExitCode.failed;
     }),
 });
@@ -80,8 +80,8 @@ export const MIGRATE_WHEREABOUTS = defineCommand({
     };
   },
   run: (options, { terminal, connect }) =>
-    connect(async ({ client }) => {
-      const deps = { client, clock: systemClock, concurrency: CONCURRENCY, ...terminal };
+    connect(async ({ client, clusterFlags }) => {
+      const deps = { client, clusterFlags, clock: systemClock, concurrency: CONCURRENCY, ...terminal };
       return (await migrateWhereabouts(options, deps)) ? ExitCode.done : ExitCode.failed;
     }),
 });

@@ -74,6 +74,7 @@ export class InstalledCluster extends MemoryCluster {
       },
       concurrency: 1,
       server: 'https://lab',
+      clusterFlags: ' --context lab',
       ask: this.answer === undefined ? undefined : ask,
     };
   }

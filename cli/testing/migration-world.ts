@@ -102,6 +102,7 @@ export function observedOf(given: Partial<MigrationObservation>): MigrationObser
 /** The API server of such a cluster, as far as the migration uses it. */
 export class MigrationCluster extends MemoryCluster {
   readonly clock = new ManualClock(Date.parse('2026-06-01T00:00:00Z'));
+  clusterFlags = '';
 
   constructor(observed: MigrationObservation) {
     super();
@@ -135,7 +136,7 @@ export class MigrationCluster extends MemoryCluster {
   }
 
   deps(): MigrateDeps {
-    return { ...this.output, client: this.client, clock: this.clock, concurrency: 4 };
+    return { ...this.output, client: this.client, clock: this.clock, concurrency: 4, clusterFlags: this.clusterFlags };
   }
 }
 

@@ -23,7 +23,7 @@ function observed(data: Partial<ObservedData>): ObservedInstallation {
 
 function commandsFor(metadata: Partial<ObjectMeta>): string[] {
   const agents = { name: 'holdfast-agent', namespace: 'holdfast-agents', ...metadata };
-  return removalCommands([{ resource: DAEMON_SETS, metadata: agents }]);
+  return removalCommands([{ resource: DAEMON_SETS, metadata: agents }], '');
 }
 
 describe('the plan of an uninstallation', () => {
@@ -61,7 +61,7 @@ describe('the plan of an uninstallation', () => {
 
   it('shortens a long list of pods', () => {
     const users = Array.from({ length: 7 }, (_, index) => ({ pod: `a/p${index}` }));
-    const [refusal] = findRefusals(observed({ users }), EVERYTHING);
+    const [refusal] = findRefusals(observed({ users }), EVERYTHING, '');
     expect(refusal).to.include('(7): a/p0, a/p1, a/p2, a/p3, a/p4, and 2 more');
   });
 

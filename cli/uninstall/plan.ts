@@ -72,15 +72,16 @@ const MAX_NAMES = 5;
 export function findRefusals(
   { installed, sharedNamespaces, data }: ObservedInstallation,
   { everything, ignoreRunningPods }: UninstallOptions,
+  clusterFlags: string,
 ): string[] {
   if (!everything) return refuseSharedNamespaces(sharedNamespaces);
-  return [...refuseInstalled(installed), ...(ignoreRunningPods ? [] : refuseUsers(data))];
+  return [...refuseInstalled(installed, clusterFlags), ...(ignoreRunningPods ? [] : refuseUsers(data))];
 }
 
 /** Returns how to remove the objects with the tools that created them. Other tools would create them again, or keep a record of them. */
-export function removalCommands(installed: readonly InstalledObject[]): string[] {
+export function removalCommands(installed: readonly InstalledObject[], clusterFlags: string): string[] {
   const remedies = new Set(installed.flatMap(({ metadata }) => removalByManager({ metadata }) ?? []));
-  if (remedies.size === 0) return ['kubectl delete -k <your overlay>'];
+  if (remedies.size === 0) return [`kubectl delete -k <your overlay>${clusterFlags}`];
   return [...remedies].slice(0, MAX_NAMES);
 }
 
@@ -102,11 +103,11 @@ function refuseSharedNamespaces(shared: readonly SharedNamespace[]): string[] {
   );
 }
 
-function refuseInstalled(installed: readonly InstalledObject[]): string[] {
+function refuseInstalled(installed: readonly InstalledObject[], clusterFlags: string): string[] {
   if (installed.length === 0) return [];
   const names = firstOfMany(installed.map(describeInstalled), MAX_NAMES);
   return [
-    `Holdfast is still installed (${installed.length}): ${names}. First remove it, and wait until these objects are gone: ${removalCommands(installed).join('; ')}`,
+    `Holdfast is still installed (${installed.length}): ${names}. First remove it, and wait until these objects are gone: ${removalCommands(installed, clusterFlags).join('; ')}`,
   ];
 }
 

@@ -36,8 +36,8 @@ describe('kubectl holdfast uninstall', () => {
       'claims: 2 IPAMClaims',
       '1 pool, 1 block, 2 leases',
       'Nothing has been removed',
-      '  kubectl delete -k <your overlay>',
-      'kubectl holdfast uninstall --everything',
+      '  kubectl delete -k <your overlay> --context lab',
+      'kubectl holdfast uninstall --everything --context lab',
     ])
       expect(text).to.include(line);
   });

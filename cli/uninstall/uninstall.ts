@@ -1,4 +1,5 @@
 import type { Client } from '../../kube/client.js';
+import type { Connection } from '../cluster-client.js';
 import { CommandError } from '../exit-code.js';
 import { count } from '../output.js';
 import { observeInstallation } from './observe.js';
@@ -19,6 +20,8 @@ export interface UninstallDeps extends RemovalDeps {
   readonly client: Pick<Client, 'listAs' | 'create' | 'patch' | 'delete'>;
   /** URL of the API server. */
   readonly server: string;
+  /** Of printed commands. */
+  readonly clusterFlags: Connection['clusterFlags'];
   /** Prints a line of the result. */
   readonly print: (line: string) => void;
   /** Asks the user; undefined without a terminal. */
@@ -38,12 +41,12 @@ export async function uninstall(options: UninstallOptions, deps: UninstallDeps):
     return true;
   }
   for (const line of everything ? formatRemoval(observed) : formatInstallation(observed)) deps.print(line);
-  const refusals = findRefusals(observed, options);
+  const refusals = findRefusals(observed, options, deps.clusterFlags);
   for (const refusal of refusals) deps.printStatus(`refused: ${refusal}`);
   if (refusals.length > 0) return false;
   await requireRights(observed, everything, deps.client);
   if (!everything) {
-    for (const line of formatRemovalSteps(observed)) deps.print(line);
+    for (const line of formatRemovalSteps(observed, deps.clusterFlags)) deps.print(line);
     return true;
   }
   if (dryRun) {
@@ -52,7 +55,7 @@ export async function uninstall(options: UninstallOptions, deps: UninstallDeps):
   }
   if (!(await isConfirmed(options, deps))) return false;
   await removeData(withRetriedReads(deps));
-  for (const line of formatRemainder(observed)) deps.print(line);
+  for (const line of formatRemainder(observed, deps.clusterFlags)) deps.print(line);
   return true;
 }
 
@@ -88,16 +91,16 @@ function formatInstallation({ installed, data }: ObservedInstallation): string[]
 }
 
 /** Formats how to remove the installation, and the rest afterwards. */
-function formatRemovalSteps({ installed, pluginFolder }: ObservedInstallation): string[] {
+function formatRemovalSteps({ installed, pluginFolder }: ObservedInstallation, clusterFlags: string): string[] {
   return [
     ...(installed.length === 0
       ? []
       : [
           'Nothing has been removed. To remove the processes, policies and rights, run:',
-          ...removalCommands(installed).map((command) => `  ${command}`),
+          ...removalCommands(installed, clusterFlags).map((command) => `  ${command}`),
           'Then new pods on networks with "type": "holdfast" wait until Holdfast is installed again.',
         ]),
-    'To remove what is kept too, run afterwards: kubectl holdfast uninstall --everything',
+    `To remove what is kept too, run afterwards: kubectl holdfast uninstall --everything${clusterFlags}`,
     ...formatPlugin(pluginFolder),
   ];
 }
@@ -115,7 +118,7 @@ function formatRemoval({ data }: ObservedInstallation): string[] {
 }
 
 /** Formats what the user has to do after everything is removed. */
-function formatRemainder({ data: { nads } }: ObservedInstallation): string[] {
+function formatRemainder({ data: { nads } }: ObservedInstallation, clusterFlags: string): string[] {
   return [
     'All data of Holdfast is removed.',
     ...(nads.length > 0
@@ -124,7 +127,7 @@ function formatRemainder({ data: { nads } }: ObservedInstallation): string[] {
         ]
       : []),
     ...formatPlugin(undefined),
-    'If no other software uses claims, run: kubectl delete crd ipamclaims.k8s.cni.cncf.io',
+    `If no other software uses claims, run: kubectl delete crd ipamclaims.k8s.cni.cncf.io${clusterFlags}`,
     'Before you install Holdfast again, restart the API servers: until then they find no parameters of policies (kubernetes/kubernetes#130887).',
   ];
 }

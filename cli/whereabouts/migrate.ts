@@ -1,5 +1,6 @@
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
+import type { Connection } from '../cluster-client.js';
 import { CommandError } from '../exit-code.js';
 import { type OutputFormat, dataLines } from '../output.js';
 import { ActivePods } from './active-pods.js';
@@ -36,6 +37,8 @@ export interface MigrateDeps {
   readonly client: Pick<Client, 'get' | 'list' | 'listAs' | 'create' | 'patch' | 'delete'>;
   readonly clock: Pick<Clock, 'now' | 'wall' | 'sleep'>;
   readonly concurrency: number;
+  /** Of printed commands. */
+  readonly clusterFlags: Connection['clusterFlags'];
   /** Prints a line of the result. */
   readonly print: (line: string) => void;
   /** Prints progress and problems, which are not part of the result. */
@@ -59,7 +62,7 @@ export async function migrateWhereabouts(options: MigrateOptions, deps: MigrateD
   const data = dataLines(options.output, { plan: asJson(plan) });
   if (data === undefined) printLines(formatMigrationPlan(plan), deps);
   if (!options.apply) {
-    printLines(data ?? formatOutlook(plan, applyCommandOf(options)), deps);
+    printLines(data ?? formatOutlook(plan, applyCommandOf(options, deps)), deps);
     return plan.conflicts.length === 0;
   }
   if (plan.conflicts.length > 0 && !options.skipConflicts) {
@@ -102,7 +105,9 @@ async function applyTwice(
   const conflicts = later.conflicts.length;
   const next = nextSteps(later, plan, applied.failed);
   const result = { plan: asJson(plan), applied: { ...applied, released }, conflicts: later.conflicts, next };
-  printLines(dataLines(options.output, result) ?? [...formatResult(applied, released), ...formatNextSteps(next)], deps);
+  const { clusterFlags } = deps;
+  const lines = () => [...formatResult(applied, released, clusterFlags), ...formatNextSteps(next, clusterFlags)];
+  printLines(dataLines(options.output, result) ?? lines(), deps);
   if (conflicts > 0) deps.printStatus(`conflicts remain (${conflicts}): run the command without --apply to list them`);
   return applied.failed.length === 0 && conflicts === 0;
 }
@@ -163,10 +168,10 @@ async function refuseEmptyNamespace(
 }
 
 /** Returns the present command with --apply. */
-function applyCommandOf({ namespace, network }: MigrateOptions): string {
+function applyCommandOf({ namespace, network }: MigrateOptions, { clusterFlags }: MigrateDeps): string {
   const where = namespace === WHEREABOUTS_NAMESPACE ? '' : ` --namespace ${namespace}`;
   const what = network === undefined ? '' : ` --network ${network}`;
-  return `kubectl holdfast migrate whereabouts${where}${what} --apply`;
+  return `kubectl holdfast migrate whereabouts${where}${what}${clusterFlags} --apply`;
 }
 
 /** Leaves out values that JSON cannot represent. */

@@ -36,6 +36,18 @@ describe('a printed migration plan ends', () => {
     ]);
   });
 
+  it('with a command for the same cluster and user, as all printed commands are', async () => {
+    const cluster = world();
+    cluster.clusterFlags = ' --context staging --as eve';
+    expect((await outlook(cluster)).at(-1)).to.equal(
+      'kubectl holdfast migrate whereabouts --context staging --as eve --apply',
+    );
+    await migrateWhereabouts({ ...DRY, apply: true }, cluster.deps());
+    expect(cluster.printed.find((line) => line.includes('patch net-attach-def'))).to.match(
+      /kubectl -n a patch net-attach-def blue .*}' --context staging --as eve$/,
+    );
+  });
+
   it('with the command that skips its conflicts because others would be refused', async () => {
     const cluster = world();
     cluster.put(ADDRESS_LEASES, leaseOf('10.0.0.5', 1));

@@ -2,6 +2,7 @@ import { type AddressPool, type PoolSubnet, addressSpaceOf } from '../../api/add
 import { splitKey } from '../../api/meta.js';
 import { groupBy } from '../group-by.js';
 import { formatTable } from '../output.js';
+import { shellWord } from '../shell-word.js';
 import type { ApplyFailure, ApplyResult } from './apply.js';
 import type { Conflict, LeftOut, LeftOutReason, NadChange, Plan, VmAddress } from './plan-types.js';
 
@@ -58,33 +59,35 @@ export function formatOutlook(plan: Plan, command: string): string[] {
   return [`There is nothing to do: ${summary}.`];
 }
 
-export function formatResult(applied: ApplyResult, released: readonly string[]): string[] {
+export function formatResult(applied: ApplyResult, released: readonly string[], clusterFlags: string): string[] {
   const { poolsMade, leasesMade, leasesThere, reserved, failed } = applied;
   return [
     `created ${countNoun(poolsMade.length, 'pool')} and ${countNoun(leasesMade.length, 'lease')}; ${countNoun(leasesThere.length, 'lease')} existed already; released ${countNoun(released.length, 'lease')} of pods that are gone`,
     ...failed.slice(0, MAX_LINES).map(({ name, message }) => `failed: ${name}: ${message}`),
     ...remainderLines(failed.length),
-    ...reservedLines(reserved),
+    ...reservedLines(reserved, clusterFlags),
   ];
 }
 
-function reservedLines(reserved: ApplyResult['reserved']): string[] {
+function reservedLines(reserved: ApplyResult['reserved'], clusterFlags: string): string[] {
   if (reserved.length === 0) return [];
   return [
     `reserved because of conflicts: ${countNoun(reserved.length, 'address', 'addresses')}. After you have resolved a conflict, run the command for its address:`,
-    ...reserved.slice(0, MAX_LINES).map(({ pool, address }) => `  kubectl holdfast unreserve ${pool} ${address}`),
+    ...reserved
+      .slice(0, MAX_LINES)
+      .map(({ pool, address }) => `  kubectl holdfast unreserve ${pool} ${address}${clusterFlags}`),
     ...remainderLines(reserved.length),
   ];
 }
 
 /** Formats the next steps, with commands for the NADs that can change. */
-export function formatNextSteps(steps: readonly MigrationStep[]): string[] {
+export function formatNextSteps(steps: readonly MigrationStep[], clusterFlags: string): string[] {
   const ready = steps.filter(({ missing }) => missing.length === 0);
   const waiting = steps.filter(({ missing }) => missing.length > 0);
-  return [...readyLines(ready), ...waiting.map(waitingLine)];
+  return [...readyLines(ready, clusterFlags), ...waiting.map(waitingLine)];
 }
 
-function readyLines(steps: readonly MigrationStep[]): string[] {
+function readyLines(steps: readonly MigrationStep[], clusterFlags: string): string[] {
   if (steps.length === 0) return [];
   return [
     'Next, change these NADs. Running pods keep their addresses, and new pods get free ones from Holdfast:',
@@ -92,7 +95,7 @@ function readyLines(steps: readonly MigrationStep[]): string[] {
       alone
         ? `  Address space ${space}:`
         : `  Address space ${space}: change all NADs together, and start no pods on their networks until you have run this command again:`,
-      ...changes.map((change) => `    ${patchCommandFor(change)}`),
+      ...changes.map((change) => `    ${patchCommandFor(change)}${clusterFlags}`),
     ]),
     'Run this command again right after the change because whereabouts may have allocated more addresses until then.',
     'Keep whereabouts installed until the last pod with an address from it is gone: the runtime needs it to delete such pods.',
@@ -101,8 +104,8 @@ function readyLines(steps: readonly MigrationStep[]): string[] {
 
 function patchCommandFor({ nad, config }: NadChange): string {
   const { namespace, name } = splitKey(nad);
-  const patch = JSON.stringify({ spec: { config } }).replaceAll("'", String.raw`'\''`);
-  return `kubectl -n ${namespace} patch net-attach-def ${name} --type=merge -p '${patch}'`;
+  const patch = shellWord(JSON.stringify({ spec: { config } }));
+  return `kubectl -n ${namespace} patch net-attach-def ${name} --type=merge -p ${patch}`;
 }
 
 function waitingLine({ space, changes, missing }: MigrationStep): string {

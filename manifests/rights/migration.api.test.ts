@@ -36,6 +36,7 @@ describe('a migration from whereabouts, on a kube-apiserver, with the shipped ri
       client: migrator,
       clock: systemClock,
       concurrency: 8,
+      clusterFlags: '',
       print,
       printStatus: print,
     });
