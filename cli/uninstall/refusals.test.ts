@@ -65,6 +65,17 @@ describe('kubectl holdfast uninstall --everything, before it removes anything,',
       });
     }
 
+    it('and refuses if a pod has begun to use an address before the answer', async () => {
+      const cluster = uninstalled();
+      const ask = () => {
+        cluster.add(plain);
+        return Promise.resolve('everything');
+      };
+      expect(await uninstall({ ...EVERYTHING, yes: false }, { ...cluster.deps(), ask })).to.equal(false);
+      expect(cluster.logged.join('\n')).to.include('pods use addresses of Holdfast (1): tenant/web');
+      expect(cluster.writes).to.equal(0);
+    });
+
     it('and refuses without a terminal and --yes', async () => {
       const cluster = uninstalled();
       await expectRefusal(uninstall({ ...EVERYTHING, yes: false }, cluster.deps()), /no terminal.*--yes/);

@@ -41,9 +41,7 @@ export async function uninstall(options: UninstallOptions, deps: UninstallDeps):
     return true;
   }
   for (const line of everything ? formatRemoval(observed) : formatInstallation(observed)) deps.print(line);
-  const refusals = findRefusals(observed, options, deps.clusterFlags);
-  for (const refusal of refusals) deps.printStatus(`refused: ${refusal}`);
-  if (refusals.length > 0) return false;
+  if (isRefused(observed, options, deps)) return false;
   await requireRights(observed, everything, deps.client);
   if (!everything) {
     for (const line of formatRemovalSteps(observed, deps.clusterFlags)) deps.print(line);
@@ -59,17 +57,26 @@ export async function uninstall(options: UninstallOptions, deps: UninstallDeps):
   return true;
 }
 
-async function isConfirmed({ yes }: UninstallOptions, deps: UninstallDeps): Promise<boolean> {
-  if (yes) return true;
+function isRefused(observed: ObservedInstallation, options: UninstallOptions, deps: UninstallDeps): boolean {
+  const refusals = findRefusals(observed, options, deps.clusterFlags);
+  for (const refusal of refusals) deps.printStatus(`refused: ${refusal}`);
+  return refusals.length > 0;
+}
+
+async function isConfirmed(options: UninstallOptions, deps: UninstallDeps): Promise<boolean> {
+  if (options.yes) return true;
   if (deps.ask === undefined) {
     throw new CommandError('nothing was removed: there is no terminal to confirm on, so add --yes');
   }
   const answer = await deps.ask(
     `Remove this from ${deps.server}? This cannot be undone. Type "everything" to continue: `,
   );
-  if (answer.trim() === 'everything') return true;
-  deps.printStatus('nothing was removed: you did not confirm');
-  return false;
+  if (answer.trim() !== 'everything') {
+    deps.printStatus('nothing was removed: you did not confirm');
+    return false;
+  }
+  // the user may answer long after the check
+  return !isRefused(await observeInstallation(deps.client), options, deps);
 }
 
 /** Longer lists are cut. */
