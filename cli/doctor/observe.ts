@@ -1,10 +1,10 @@
 import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type KubeObject, joinKey } from '../../api/meta.js';
-import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, RESPONDERS_NAMESPACE } from '../../api/names.js';
+import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, MIRROR_POD_ANNOTATION, RESPONDERS_NAMESPACE } from '../../api/names.js';
 import type { KubeVirt, VirtualMachine } from '../../api/kubevirt.js';
 import type { NetworkAttachmentDefinition } from '../../api/networks/network-attachment.js';
-import { type Pod, isLauncher, leaseUidsOf } from '../../api/pod.js';
+import type { Pod } from '../../api/pod.js';
 import { type Event, EVENTS } from '../../kube/events.js';
 import { type Lease, LEASES } from '../../kube/leader-election.js';
 import {
@@ -163,18 +163,15 @@ async function observeData(
   const lockedLeases = read?.flat().filter((lease) => 'secret' in lease);
   const [claims, pods] = await Promise.all([
     reader.list(IPAM_CLAIMS),
-    reader.listAs(PODS, (pod) => ({ uids: leaseUidsOf(pod), launcher: isLauncher(pod) ? [pickLauncher(pod)] : [] })),
+    reader.listAs(PODS, claimedUids, { metadataOnly: true }),
   ]);
-  const owners =
-    claims &&
-    pods &&
-    new Set([...claims.map(({ metadata }) => metadata.uid ?? ''), ...pods.flatMap(({ uids }) => uids)]);
-  const launchers = pods?.flatMap(({ launcher }) => launcher);
+  const owners = claims && pods && new Set([...claims.map(({ metadata }) => metadata.uid ?? ''), ...pods.flat()]);
   showProgress('reading VMs, networks and pools…');
-  const [vms, namespaces, events] = await Promise.all([
+  const [vms, namespaces, events, launchers] = await Promise.all([
     reader.listAs(VIRTUAL_MACHINES, pickVm),
     reader.list(NAMESPACES, { metadataOnly: true }),
     reader.listAs(EVENTS, readEvent, { fieldSelector: WARNINGS }),
+    reader.listAs(PODS, pickLauncher, { labelSelector: LAUNCHERS }),
   ]);
   // after what needs them: objects that are created meanwhile would seem to lack them
   const nads = await reader.list(NETWORK_ATTACHMENT_DEFINITIONS);
@@ -219,6 +216,11 @@ export function pickVm({ metadata, spec }: VirtualMachine): TracedVm {
       },
     },
   };
+}
+
+/** The UIDs that the leases of a pod may have. Without its spec, the one that it says it has as a static pod is believed: at worst a leak is not found. */
+function claimedUids({ metadata: { uid = '', annotations } }: KubeObject): string[] {
+  return [uid, annotations?.[MIRROR_POD_ANNOTATION] ?? uid];
 }
 
 function pickLauncher({ metadata, spec, status }: Pod): Pod {
