@@ -6,6 +6,7 @@ import { ROOT } from '../test/source-files.js';
 import { ALERT_SCENARIOS } from './testing/alert-scenarios.js';
 import { type Alert, PROMCHECK_TIMEOUT_MS, promcheck } from './testing/promcheck.js';
 import { type Rule, readRules } from './testing/rules.js';
+import type { Scenario } from './testing/scenario.js';
 
 const RUNBOOKS = join(ROOT, 'docs', 'runbooks');
 /** Guests, or the owners of NADs and VMs, can make them fire. */
@@ -18,6 +19,7 @@ const SECTIONS = ['## Meaning', '## Impact', '## Diagnosis', '## Mitigation'];
 describe('the alerts', function () {
   let rules: readonly Rule[];
   let firing: Map<string, readonly Alert[]>;
+  let firingWithStandby: Map<string, readonly Alert[]>;
   let quiet: Map<string, readonly Alert[]>;
   let problems: readonly string[];
 
@@ -26,11 +28,13 @@ describe('the alerts', function () {
     const shipped = await readRules();
     ({ rules } = shipped);
     const cases = Object.entries(ALERT_SCENARIOS);
-    const scenarios = cases.flatMap(([, { fires, isQuiet }]) => [fires, isQuiet]);
+    const standby = await readStandbyValues();
+    const scenarios = cases.flatMap(([, { fires, isQuiet }]) => [fires, withStandby(fires, standby), isQuiet]);
     const found = await promcheck({ rules: shipped.text, scenarios });
     ({ problems } = found);
-    firing = new Map(cases.map(([name], index) => [name, found.alerts[2 * index] ?? []]));
-    quiet = new Map(cases.map(([name], index) => [name, found.alerts[2 * index + 1] ?? []]));
+    const alertsOf = (kind: number) =>
+      new Map(cases.map(([name], index) => [name, found.alerts[3 * index + kind] ?? []]));
+    [firing, firingWithStandby, quiet] = [alertsOf(0), alertsOf(1), alertsOf(2)];
   });
 
   it('are rules that Prometheus accepts, and each is tested', () => {
@@ -47,6 +51,11 @@ describe('the alerts', function () {
       expect((quiet.get(name) ?? []).map(({ labels }) => labels.alertname)).to.not.include(name);
     });
   }
+
+  it('fire also if another replica has never led and reports the values of its start', () => {
+    for (const [name, alerts] of firingWithStandby)
+      expect(alerts.map(({ labels }) => labels.alertname)).to.include(name);
+  });
 
   it('have a severity, a summary, a description, and the URL of their page', () => {
     for (const { alert, labels, annotations } of rules) {
@@ -85,6 +94,25 @@ describe('the alerts', function () {
     expect([...used].filter((name) => name !== 'up' && !known.has(name))).to.deep.equal([]);
   });
 });
+
+/** The values, by metric, that a process reports at its start. */
+async function readStandbyValues(): Promise<ReadonlyMap<string, number>> {
+  const metrics = await createAllMetrics().registry.getMetricsAsJSON();
+  return new Map(
+    metrics.flatMap(({ name, values }) =>
+      values.filter(({ labels }) => Object.keys(labels).length === 0).map(({ value }) => [name, value] as const),
+    ),
+  );
+}
+
+function withStandby({ series, at }: Scenario, values: ReadonlyMap<string, number>): Scenario {
+  const standby = Object.keys(series).flatMap((key) => {
+    const value = values.get(key.replace(/\{.*/, ''));
+    const name = key.replace(/(,instance="[^"]*")?\}/, ',instance="standby"}');
+    return value === undefined ? [] : [[name, `${value}x1000`] as const];
+  });
+  return { series: { ...series, ...Object.fromEntries(standby) }, at };
+}
 
 describe('promcheck', () => {
   it('finds what violates the conventions of Prometheus in the metrics of a process: nothing', async () => {

@@ -170,6 +170,18 @@ describe('the collector', () => {
     expect(held()).to.deep.equal([]);
   });
 
+  it('reports how many leases look leaked only while it works: a standby replica knows none', async () => {
+    const reported = async () =>
+      (await bed.metrics.registry.getSingleMetric('holdfast_leases_leak_candidates')!.get()).values;
+    expect(await reported()).to.deep.equal([]);
+    bed.world.remove('ipamclaims', 'vms/vm1.data');
+    bed.collector.start();
+    await bed.until(30);
+    expect(await bed.metric('leases_leak_candidates')).to.equal(1);
+    await bed.collector.stop();
+    expect(await reported()).to.deep.equal([]);
+  });
+
   it('goes on with other leases if the check of one fails', async () => {
     bed.world.addLease('10.0.0.3', bed.world.addClaim('vm3.data'));
     for (const name of ['vm1.data', 'vm3.data']) bed.world.remove('ipamclaims', `vms/${name}`);

@@ -82,7 +82,7 @@ class LeaseCollector implements Collector {
 
   async stop(): Promise<void> {
     await Promise.all([this.#expiry.stop(), this.#rounds?.stop()]);
-    this.#deps.report.candidates(0);
+    this.#deps.report.clear();
   }
 }
 

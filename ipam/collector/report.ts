@@ -13,6 +13,8 @@ import { type KeepReason, type LeakKind, type LeakedLease, describeOwner } from 
 export interface CollectorReport {
   /** Sets the number of leases that look leaked. */
   candidates(count: number): void;
+  /** Removes what only the leader reports. */
+  clear(): void;
   /** A leaked lease was released. @param claim the owner, if it exists */
   collected(candidate: LeakedLease, claim?: IPAMClaim): void;
   kept(candidate: LeakedLease, reason: KeepReason): void;
@@ -37,8 +39,11 @@ export function createCollectorReport({ log, metrics, events }: CollectorReportD
     'leases_expired_total',
     'Released leases that were deleted, or made reservations again, after their time.',
   );
+  const clear = () => candidates.remove();
+  clear();
   return {
     candidates: (count) => candidates.set(count),
+    clear,
     collected: (candidate, claim) => {
       collections.inc({ leak: candidate.leak });
       const message = describeCollection(candidate);

@@ -75,6 +75,7 @@ export class LeakWorld {
 
   readonly report: CollectorReport = {
     candidates: () => undefined,
+    clear: () => undefined,
     collected: ({ lease, leak }) => void this.collected.push(`${leak} ${lease.metadata.name}`),
     kept: ({ lease }, why) => void this.kept.push(`${why.kind} ${lease.metadata.name}`),
     expired: ({ metadata }) => void this.expired.push(metadata.name),
