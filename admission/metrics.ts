@@ -3,7 +3,7 @@ import type { CertificateMetrics } from '../tls/certificate-source.js';
 
 /** Metrics of a server for admission reviews. */
 export interface AdmissionMetrics extends CertificateMetrics {
-  /** One review: `allowed` without a change, `patched`, `denied`, or `failed` by an internal error. */
+  /** One review: `allowed` without a change, `patched`, `denied`, or `failed`: an internal error, or no answer from the API server. */
   reviewed: (operation: string, result: ReviewResult, seconds: number) => void;
   denied: (check: string) => void;
   /** A request that was not a review, with its HTTP status. */

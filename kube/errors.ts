@@ -128,6 +128,12 @@ export function mayHaveActed(error: unknown): boolean {
   return error instanceof StatusError && error.status >= 500;
 }
 
+/** Whether the API server cannot serve the read now. A recent cached read may then be used instead. */
+export function isApiUnavailable(error: unknown): boolean {
+  if (error instanceof TransportError) return error.fault !== 'aborted';
+  return error instanceof StatusError && (error.status >= 500 || error.status === 429);
+}
+
 /**
  * - `transient`: the same request may succeed later
  * - `invalid`: the request fails until a user changes something: report it

@@ -2,12 +2,16 @@ import { expect } from 'chai';
 import type { KubeVirtControllerSource } from '../cluster/kubevirt-controller.js';
 import type { Logger } from '../kube/log.js';
 import { systemClock } from '../kube/clock.js';
+import { TransportError } from '../kube/errors.js';
+import { Cache } from '../kube/informers/cache.js';
+import { CLAIM_WATCH } from '../cluster/watch-specs.js';
 import { NAMESPACE, type RawPod, makeLauncherPod, networksValue } from '../test/objects/kubevirt-objects.js';
 import { CLUSTER, type ReviewedCluster, VM1, clusterViewOf } from '../test/objects/pod-review.js';
 import { LauncherAdmission } from './launcher-admission.js';
 import { silentWebhookMetrics } from './testing/silent-webhook-metrics.js';
 import type { PodReview } from './pod-decision.js';
 import { reviewPod } from './pod-mutation.js';
+import { PodReviewer } from './pod-reviewer.js';
 import { ReviewError } from '../admission/review.js';
 import { BY_KUBEVIRT, KNOWN_KUBEVIRT } from '../test/objects/launcher-pods.js';
 
@@ -151,6 +155,24 @@ describe('the admission of launcher pods', () => {
     expect(status).to.include({ code: 500 });
     expect(status?.message).to.include('oops');
     expect(lines.map(({ level }) => level)).to.deep.equal(['error']);
+    expect(counts).to.deep.equal(['CREATE failed']);
+  });
+
+  it('counts a review as failed, not as denied, if the API server did not answer its reads', async () => {
+    const podReviewer = new PodReviewer({
+      listers: {
+        ...{ vmis: new Cache(), vms: new Cache(), claims: new Cache(CLAIM_WATCH.indexes), networks: new Cache() },
+        namespaces: new Cache(),
+      },
+      client: { find: () => Promise.reject(new TransportError('deadline', 'no complete response within 2000 ms')) },
+      gate: { isOpen: () => true },
+      clock: systemClock,
+      onLiveRead: () => undefined,
+    });
+    const { answer, lines, counts } = admissionOn({}, (review) => podReviewer.review(review));
+    const { status } = await answer(requestFor(makeLauncherPod(VM1)));
+    expect(status).to.include({ code: 500 });
+    expect(lines[0]?.message).to.equal(`refused: ${status?.message ?? ''}`);
     expect(counts).to.deep.equal(['CREATE failed']);
   });
 

@@ -78,9 +78,10 @@ export class LauncherAdmission {
     const { log, metrics } = this.#options;
     const subject = { operation, pod: joinKey(namespace, pod.metadata.name) };
     if (!decision.allowed) {
-      const { check, reason } = decision;
+      const { check, reason, isUncertain } = decision;
       // reasons contain no UIDs, the log does
       log.info({ ...subject, check, vmiUid: controllingVmi(pod)?.uid }, `refused: ${reason}`);
+      if (isUncertain) return { allowed: false, reason, code: 500 };
       metrics.denied(check);
       return { allowed: false, reason, code: check === 'annotation' ? 400 : 403 };
     }

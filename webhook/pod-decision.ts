@@ -29,6 +29,8 @@ export interface ReviewContext {
 export type PodDecision = (PodAdmission | PodRefusal) & {
   /** Objects whose live state could change the decision. */
   rechecks: readonly Recheck[];
+  /** The API server answered no live read of one of them. */
+  isUncertain?: boolean;
 };
 
 export interface PodAdmission {

@@ -7,7 +7,7 @@ import { PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../api/names.js';
 import { type NetworkConfig, parseNetworkConfig } from '../api/networks/network-attachment.js';
 import type { Client } from '../kube/client.js';
 import type { Clock } from '../kube/clock.js';
-import { messageOf } from '../kube/errors.js';
+import { isApiUnavailable, isForbidden, messageOf } from '../kube/errors.js';
 import type { Resource } from '../kube/resource.js';
 import {
   IPAM_CLAIMS,
@@ -69,12 +69,13 @@ export class PodReviewer {
   }
 
   /** Decides from the caches, and again after live reads that could change the decision. */
-  decideWithRechecks<V extends { rechecks: readonly Recheck[] }>(
+  async decideWithRechecks<V extends { rechecks: readonly Recheck[] }>(
     namespace: string,
     decide: (view: ClusterView) => V,
-  ): Promise<V> {
+  ): Promise<V & { isUncertain?: boolean }> {
     const view = new LiveView(namespace, this.#options, this.#liveReads);
-    return decideWithRechecks(view, () => decide(view));
+    const decision = await decideWithRechecks(view, () => decide(view));
+    return { ...decision, isUncertain: decision.rechecks.some((recheck) => view.isUnanswered(recheck)) };
   }
 }
 
@@ -87,6 +88,7 @@ class LiveView implements RecheckableView {
   readonly #deadline: number;
   #vmiNetworks = 0;
   readonly #rechecked = new Set<string>();
+  readonly #unanswered = new Set<string>();
   readonly #vmis = new Map<string, VirtualMachineInstance | undefined>();
   readonly #vms = new Map<string, VirtualMachine | undefined>();
   readonly #claims = new Map<string, IPAMClaim | undefined>();
@@ -141,6 +143,11 @@ class LiveView implements RecheckableView {
     return this.#rechecked.has(recheckKey(recheck));
   }
 
+  /** Whether the API server did not answer a live read. A read that did not start because of others of its namespace does not count. */
+  isUnanswered(recheck: Recheck): boolean {
+    return this.#unanswered.has(recheckKey(recheck));
+  }
+
   /** Reads an object live. If that fails, the cached object stays in use. */
   async recheck(recheck: Recheck): Promise<void> {
     const { kind, key } = recheck;
@@ -151,6 +158,7 @@ class LiveView implements RecheckableView {
     } catch (error) {
       this.#options.onLiveRead(kind, 'failed');
       this.lookupFailure ??= messageOf(error);
+      if (isApiUnavailable(error) || isForbidden(error)) this.#unanswered.add(recheckKey(recheck));
     }
   }
 

@@ -1,6 +1,6 @@
 import { MAX_MESSAGE_LENGTH } from '../../api/limits.js';
 import { truncate } from '../../api/json.js';
-import { StatusError, TransportError, messageOf } from '../../kube/errors.js';
+import { isApiUnavailable, messageOf } from '../../kube/errors.js';
 
 /** Codes of CNI errors (CNI spec 1.1, section 5.4); from 100 on they are a plugin's own. */
 export const CniCode = {
@@ -35,12 +35,6 @@ export class CniError extends Error {
     this.code = code;
     this.details = options.details;
   }
-}
-
-/** Whether the API server cannot serve the read now. A recent cached read may then be used instead. */
-export function isApiUnavailable(error: unknown): boolean {
-  if (error instanceof TransportError) return error.fault !== 'aborted';
-  return error instanceof StatusError && (error.status >= 500 || error.status === 429);
 }
 
 /** Returns the result of a read. @throws {CniError} 11 if it fails */

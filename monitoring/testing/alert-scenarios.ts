@@ -84,7 +84,7 @@ export const ALERT_SCENARIOS: Readonly<Record<string, AlertScenario>> = {
       },
       at: '20m',
     },
-    says: 'failed by internal errors',
+    says: 'Admission reviews have failed',
     isQuiet: {
       series: {
         'holdfast_webhook_review_duration_seconds_count{result="failed",namespace="holdfast-system"}': '3x30',

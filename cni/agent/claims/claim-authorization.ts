@@ -13,7 +13,8 @@ import {
 } from '../../../cluster/kubevirt-controller.js';
 import type { PersistentIPsGate } from '../../../cluster/persistent-ips-gate.js';
 import type { Attachment } from '../attachment.js';
-import { asReadError, isApiUnavailable, readResult } from '../cni-error.js';
+import { isApiUnavailable } from '../../../kube/errors.js';
+import { asReadError, readResult } from '../cni-error.js';
 import type { NodePod, NodePods } from '../node-pods.js';
 import type { PoolLookup } from '../pool-lookup.js';
 import type { RequestContext } from '../request-context.js';

@@ -5,7 +5,7 @@ import { IPS_ALLOCATED } from '../../../api/names.js';
 import { describeSelection } from '../../../api/networks/network-selection.js';
 import type { Client } from '../../../kube/client.js';
 import type { Clock } from '../../../kube/clock.js';
-import { messageOf } from '../../../kube/errors.js';
+import { isApiUnavailable, messageOf } from '../../../kube/errors.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
 import { type Address, formatAddress, parseAddressOrPrefix } from '../../../addressing/address/address.js';
 import {
@@ -19,7 +19,7 @@ import { heldByMessage } from '../../../addressing/allocator/refusal-messages.js
 import { type LeaseRecord, holderOf, readLease } from '../../../addressing/lease/lease.js';
 import { leaseName } from '../../../addressing/lease/lease-name.js';
 import { type Attachment, userOfAttachment } from '../attachment.js';
-import { CniCode, CniError, asReadError, isApiUnavailable, readResult } from '../cni-error.js';
+import { CniCode, CniError, asReadError, readResult } from '../cni-error.js';
 import { listLeasesOfOwner } from '../leases/lease-writer.js';
 import type { PoolLookup } from '../pool-lookup.js';
 import type { RequestContext } from '../request-context.js';
