@@ -39,7 +39,7 @@ class Guest implements ElectedWork {
     const tables = new TablePublisher({ views, informers, sets, client, clock, events, maxStalenessMs, beat });
     this.#reconcilers = [
       new WorkloadReconciler({ views, client, config, clock, events, metrics }),
-      new ResponderReconciler({ views, informers, client, config, events }),
+      new ResponderReconciler({ views, informers, client, config, events, metrics }),
       new ServedConditions({ views, sets, client, clock }),
       tables,
       index,

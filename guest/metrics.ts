@@ -6,6 +6,8 @@ export interface GuestMetrics {
   misconfigured(more: number): void;
   /** The reason why a VM's Secret is not written has changed. Undefined: it is written, or not wanted. */
   notWritten(before: string | undefined, after: string | undefined): void;
+  /** @param pools the names of the pools that have, or should have, responders */
+  respondersWanted(pools: readonly string[]): void;
   /** A Secret was written. */
   written(): void;
   clear(): void;
@@ -21,6 +23,11 @@ export function createGuestMetrics(metrics: Pick<Metrics, 'gauge' | 'counter'>):
     'VMs whose Secret with network data is not written, by reason.',
     ['reason'],
   );
+  const responders = metrics.gauge(
+    'guest_responders_wanted_status',
+    '1 for each pool that has, or should have, responders.',
+    ['pool'],
+  );
   const writes = metrics.counter('guest_network_data_writes_total', 'Secrets with network data that were written.');
   return {
     misconfigured: (more) => misconfigured.inc(more),
@@ -28,10 +35,15 @@ export function createGuestMetrics(metrics: Pick<Metrics, 'gauge' | 'counter'>):
       if (before !== undefined) notWritten.dec({ reason: before });
       if (after !== undefined) notWritten.inc({ reason: after });
     },
+    respondersWanted: (pools) => {
+      responders.reset();
+      for (const pool of pools) responders.set({ pool }, 1);
+    },
     written: () => writes.inc(),
     clear: () => {
       misconfigured.reset();
       notWritten.reset();
+      responders.reset();
     },
   };
 }

@@ -27,7 +27,9 @@ describe('the Services and NetworkPolicies of the manifests', () => {
 
   it('have monitors for the Prometheus Operator that find the metrics of every process, and send a token', async () => {
     const file = join(MANIFESTS, 'components', 'prometheus-operator', 'monitors.yaml');
-    const monitors = (await readManifests(file)) as (Manifest & { spec: { selector: object; endpoints: object[] } })[];
+    const monitors = (await readManifests(file)) as (Manifest & {
+      spec: { selector: object; endpoints: object[]; targetLabels: string[] };
+    })[];
     const services = shipped.objects.filter(
       ({ kind, metadata }) => kind === 'Service' && metadata.name.endsWith('-metrics'),
     );
@@ -48,6 +50,7 @@ describe('the Services and NetworkPolicies of the manifests', () => {
       })),
     ]);
     for (const { spec } of monitors) {
+      expect(spec.targetLabels, 'by which alerts find the series up').to.deep.equal(['app.kubernetes.io/name']);
       expect(spec.endpoints[0]).to.deep.include({
         ...{ port: 'metrics', path: '/metrics', scheme: 'https' },
         bearerTokenFile: '/var/run/secrets/kubernetes.io/serviceaccount/token',

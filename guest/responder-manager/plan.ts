@@ -45,8 +45,8 @@ export type ResponderAction =
 /** Plans the responders of all pools. Pure. */
 export function planResponders(observed: ObservedResponders): ResponderAction[] {
   const { pools, maxPools, unreadable } = observed;
-  const oldest = new Map(pools.toReversed().map((pool) => [pool.network, pool]));
-  const served = pools.filter((pool) => oldest.get(pool.network) === pool).slice(0, maxPools);
+  const oldest = oldestOfNetworks(pools);
+  const served = poolsWithResponders(observed);
   const kept = new Set([...served, ...unreadable.map((uid) => ({ uid }))].map(responderSetName));
   const existing = namesOf(observed);
   return [
@@ -56,6 +56,16 @@ export function planResponders(observed: ObservedResponders): ResponderAction[] 
       .map((pool) => report(pool, EventReason.ResponderLimit, limitMessage(pool, oldest.get(pool.network), maxPools))),
     ...planRemovals(kept, observed, existing),
   ];
+}
+
+/** The oldest pool of each network, as many as may have responders. */
+export function poolsWithResponders({ pools, maxPools }: Pick<ObservedResponders, 'pools' | 'maxPools'>): Pool[] {
+  const oldest = oldestOfNetworks(pools);
+  return pools.filter((pool) => oldest.get(pool.network) === pool).slice(0, maxPools);
+}
+
+function oldestOfNetworks(pools: readonly Pool[]): ReadonlyMap<Pool['network'], Pool> {
+  return new Map(pools.toReversed().map((pool) => [pool.network, pool]));
 }
 
 /** What exists, by name: a search through lists for each of thousands of pools would take seconds. */

@@ -25,6 +25,7 @@ class Bench {
   readonly caches = new Map<string, Cache<KubeObject>>();
   readonly pools = cacheOf([adminPool('blue', { guest: GUEST })]);
   readonly events: string[] = [];
+  wanted: readonly string[] = [];
   readonly poolsChanged: () => void;
   readonly #sync;
 
@@ -58,6 +59,7 @@ class Bench {
         responderTemplate: {},
         ...config,
       } as GuestConfig,
+      metrics: { respondersWanted: (pools) => void (this.wanted = pools) },
       events: { event: (_subject, _type, reason, message) => this.events.push(`${reason}: ${message}`) },
     });
     this.#sync = reconciler.createSync();
@@ -98,6 +100,7 @@ describe('the reconciler of responders', () => {
     ]);
     const text = JSON.stringify(bench.set());
     expect(text).to.include('"image":"holdfast:1"');
+    expect(bench.wanted).to.deep.equal(['blue']);
     expect(text, 'less would never count as current').to.include('--max-staleness=10000ms');
   });
 
@@ -153,6 +156,7 @@ describe('the reconciler of responders', () => {
     bench.poolsChanged();
     await bench.sync();
     expect(bench.requests()).to.deep.equal(['DELETE statefulsets', 'DELETE poddisruptionbudgets']);
+    expect(bench.wanted).to.deep.equal([]);
   });
 
   it('ends the responders of a pool that is being deleted: the StatefulSet, then each claim when its pod is gone', async () => {

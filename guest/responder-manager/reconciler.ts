@@ -12,9 +12,10 @@ import type { EventRecorder } from '../../kube/events.js';
 import type { InformerRegistry, WatchSpec } from '../../kube/informers/informers.js';
 import { IPAM_CLAIMS, PODS, POD_DISRUPTION_BUDGETS, STATEFUL_SETS } from '../../kube/resources.js';
 import { type GuestConfig, responderStalenessMs } from '../../process/config/guest-config.js';
+import type { GuestMetrics } from '../metrics.js';
 import type { GuestViews, Reconciler } from '../views.js';
 import type { ResponderSettings, StatefulSet } from './objects.js';
-import { type ObservedResponders, type ResponderAction, planResponders } from './plan.js';
+import { type ObservedResponders, type ResponderAction, planResponders, poolsWithResponders } from './plan.js';
 
 /** The only key: responders of all pools are planned together. */
 const KEY = 'responders';
@@ -27,6 +28,7 @@ interface ResponderReconcilerDeps {
   readonly client: Pick<Client, 'create' | 'patch' | 'delete' | 'find'>;
   readonly config: GuestConfig;
   readonly events: Pick<EventRecorder, 'event'>;
+  readonly metrics: Pick<GuestMetrics, 'respondersWanted'>;
 }
 
 /** Runs two responders for each administrator's pool with `spec.guest.dhcp`. */
@@ -67,8 +69,10 @@ export class ResponderReconciler implements Reconciler {
   }
 
   async #sync(): Promise<SyncResult> {
-    const { views, config } = this.#deps;
+    const { views, config, metrics } = this.#deps;
     const { pools, unreadable } = this.#pools();
+    const { maxResponderPools: maxPools } = config;
+    metrics.respondersWanted(poolsWithResponders({ pools, maxPools }).map(({ name }) => name));
     const { sets, budgets, pods } = this.#own;
     const claims = views.watched.claims.cache.inNamespace(RESPONDERS_NAMESPACE);
     // most clusters have no responders, and need no image for them
@@ -83,7 +87,7 @@ export class ResponderReconciler implements Reconciler {
       claims,
       pods: pods.cache.list(),
       settings: await this.#settings(),
-      maxPools: config.maxResponderPools,
+      maxPools,
     });
     const failures: unknown[] = [];
     // a pool that lacks a right or quota must not stop the others

@@ -117,6 +117,7 @@ export class ReconcilerWorld extends GuestWorld {
     const count = (reason: string | undefined, more: number) =>
       reason !== undefined && notWritten.set(reason, (notWritten.get(reason) ?? 0) + more);
     return {
+      respondersWanted: () => undefined,
       misconfigured: (more) => (this.counted.misconfigured += more),
       notWritten: (before, after) => {
         count(before, -1);

@@ -1,9 +1,11 @@
+import { OUTAGE_SCENARIOS } from './outage-scenarios.js';
 import { POOL_SCENARIOS } from './pool-scenarios.js';
 import type { AlertScenario } from './scenario.js';
 
 /** For each alert, series that make it fire, with a part of its description, and others that do not, in promtool's notation: one value a minute. */
 export const ALERT_SCENARIOS: Readonly<Record<string, AlertScenario>> = {
   ...POOL_SCENARIOS,
+  ...OUTAGE_SCENARIOS,
   HoldfastClaimsWaiting: {
     fires: { series: { 'holdfast_ipam_claims_waiting{namespace="holdfast-system"}': '2x20' }, at: '15m' },
     says: '2 IPAMClaims',
@@ -13,69 +15,6 @@ export const ALERT_SCENARIOS: Readonly<Record<string, AlertScenario>> = {
     fires: { series: { 'holdfast_ipam_unleased_addresses{namespace="holdfast-system"}': '1x20' }, at: '15m' },
     says: '1 addresses',
     isQuiet: { series: { 'holdfast_ipam_unleased_addresses{namespace="holdfast-system"}': '0x20' }, at: '15m' },
-  },
-  HoldfastNoLeader: {
-    fires: {
-      series: {
-        'holdfast_leading_status{name="holdfast-ipam",instance="a"}': '0x20',
-        'holdfast_leading_status{name="holdfast-ipam",instance="b"}': '0x20',
-      },
-      at: '10m',
-    },
-    says: 'holdfast-ipam',
-    isQuiet: {
-      series: {
-        'holdfast_leading_status{name="holdfast-ipam",instance="a"}': '0x20',
-        'holdfast_leading_status{name="holdfast-ipam",instance="b"}': '1x20',
-      },
-      at: '10m',
-    },
-  },
-  HoldfastProcessNotAnswering: {
-    fires: {
-      series: {
-        'holdfast_build_info{process="ipam",job="ipam",instance="a"}': '1x5 stale',
-        'up{job="ipam",instance="a"}': '1x5 0x30',
-      },
-      at: '25m',
-    },
-    says: 'ipam',
-    isQuiet: {
-      series: {
-        'holdfast_build_info{process="ipam",job="ipam",instance="a"}': '1x5 stale',
-        'up{job="ipam",instance="a"}': '1x5 0x3 1x30',
-        'up{job="other",instance="b"}': '0x40',
-      },
-      at: '25m',
-    },
-  },
-  HoldfastAgentNotAnswering: {
-    fires: {
-      series: {
-        'holdfast_build_info{process="agent",job="agent",instance="n1",node="n1"}': '1x5 stale',
-        'up{job="agent",instance="n1",node="n1"}': '1x5 0x30',
-      },
-      at: '25m',
-    },
-    says: 'node n1',
-    isQuiet: {
-      series: {
-        'holdfast_build_info{process="agent",job="agent",instance="n1",node="n1"}': '1x40',
-        'up{job="agent",instance="n1",node="n1"}': '1x40',
-      },
-      at: '25m',
-    },
-  },
-  HoldfastProcessAbsent: {
-    fires: { series: { 'holdfast_build_info{process="webhook",instance="a"}': '1x5 stale' }, at: '30m' },
-    says: 'webhook',
-    isQuiet: {
-      series: {
-        'holdfast_build_info{process="webhook",instance="a"}': '1x5 stale',
-        'holdfast_build_info{process="webhook",instance="b"}': '_x4 1x40',
-      },
-      at: '30m',
-    },
   },
   HoldfastWebhookFailing: {
     fires: {
@@ -198,23 +137,6 @@ export const ALERT_SCENARIOS: Readonly<Record<string, AlertScenario>> = {
     fires: { series: { 'holdfast_guest_misconfigured_interfaces{instance="a"}': '2x20' }, at: '15m' },
     says: '2 interfaces',
     isQuiet: { series: { 'holdfast_guest_misconfigured_interfaces{instance="a"}': '0x10 1x3 0x10' }, at: '15m' },
-  },
-  HoldfastResponderDown: {
-    fires: {
-      series: {
-        'holdfast_responder_connected_status{pool="blue",instance="a"}': '1x5 0x20',
-        'holdfast_responder_connected_status{pool="blue",instance="b"}': '1x5 stale',
-      },
-      at: '20m',
-    },
-    says: 'AddressPool blue',
-    isQuiet: {
-      series: {
-        'holdfast_responder_connected_status{pool="blue",instance="a"}': '1x5 0x20',
-        'holdfast_responder_connected_status{pool="blue",instance="b"}': '1x30',
-      },
-      at: '20m',
-    },
   },
   HoldfastResponderTableStale: {
     fires: { series: { 'holdfast_responder_table_stale_status{pool="blue",instance="a"}': '0x5 1x10' }, at: '10m' },

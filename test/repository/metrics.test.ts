@@ -3,6 +3,7 @@ import { createAllMetrics } from './reference.js';
 
 /** Labels whose values are names of objects, and what bounds their number. */
 const OBJECT_LABELS: Readonly<Record<string, string>> = {
+  'holdfast_guest_responders_wanted_status pool': 'at most --max-responder-pools',
   'holdfast_responder_connected_status pool': 'the one pool of the process',
   'holdfast_responder_dropped_packets_total pool': 'the one pool of the process',
   'holdfast_responder_exchanges_total pool': 'the one pool of the process',
