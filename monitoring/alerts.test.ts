@@ -1,6 +1,8 @@
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { asReadError } from '../cni/agent/cni-error.js';
+import { StatusError } from '../kube/errors.js';
 import { createAllMetrics } from '../test/repository/reference.js';
 import { ROOT } from '../test/source-files.js';
 import { ALERT_SCENARIOS } from './testing/alert-scenarios.js';
@@ -51,6 +53,23 @@ describe('the alerts', function () {
       expect((quiet.get(name) ?? []).map(({ labels }) => labels.alertname)).to.not.include(name);
     });
   }
+
+  it('fire if each ADD of a node waits for something: the agent may not read leases, and no pool is full', async () => {
+    const denied = new StatusError({
+      request: 'GET /leases',
+      status: 403,
+      reason: 'Forbidden',
+      message: 'is forbidden',
+    });
+    const series = {
+      'holdfast_cni_request_duration_seconds_count{command="ADD",code="0",instance="a",node="n1"}': '50x60',
+      [`holdfast_cni_request_duration_seconds_count{command="ADD",code="${asReadError(denied).code}",instance="a",node="n1"}`]:
+        '0+10x60',
+    };
+    const { text } = await readRules();
+    const { alerts } = await promcheck({ rules: text, scenarios: [{ series, at: '1h' }] });
+    expect(alerts.flat().map(({ labels }) => labels.alertname)).to.deep.equal(['HoldfastCniRequestsFailing']);
+  });
 
   it('fire also if another replica has never led and reports the values of its start', () => {
     for (const [name, alerts] of firingWithStandby)

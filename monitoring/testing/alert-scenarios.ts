@@ -118,6 +118,7 @@ export const ALERT_SCENARIOS: Readonly<Record<string, AlertScenario>> = {
     says: 'code 7',
     isQuiet: {
       series: {
+        'holdfast_cni_request_duration_seconds_count{command="ADD",code="0",instance="a",node="n1"}': '0x10 1x15 2x15',
         'holdfast_cni_request_duration_seconds_count{command="ADD",code="11",instance="a",node="n1"}': '0+1x40',
         'holdfast_cni_request_duration_seconds_count{command="ADD",code="7",instance="a",node="n1"}': '5x40',
         'holdfast_cni_request_duration_seconds_count{command="DEL",code="100",instance="a",node="n1"}': '0+1x40',

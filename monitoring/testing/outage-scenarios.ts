@@ -46,7 +46,7 @@ export const OUTAGE_SCENARIOS: Readonly<Record<string, AlertScenario>> = {
     },
   },
   HoldfastProcessAbsent: {
-    fires: { series: { 'holdfast_build_info{process="webhook",instance="a"}': '1x5 stale' }, at: '1d' },
+    fires: { series: { 'holdfast_build_info{process="webhook",instance="a"}': '1x5 stale' }, at: '8h' },
     says: 'webhook',
     isQuiet: {
       series: {
@@ -59,11 +59,11 @@ export const OUTAGE_SCENARIOS: Readonly<Record<string, AlertScenario>> = {
   HoldfastResponderDown: {
     fires: {
       series: {
-        'holdfast_guest_responders_wanted_status{pool="blue"}': '1x400',
+        'holdfast_guest_responders_wanted_status{pool="blue"}': '1x150',
         'holdfast_responder_connected_status{pool="blue",instance="a"}': '1x5 0x20 stale',
         'holdfast_responder_connected_status{pool="blue",instance="b"}': '1x5 stale',
       },
-      at: '5h',
+      at: '2h',
     },
     says: 'AddressPool blue',
     isQuiet: {
