@@ -1,5 +1,7 @@
 import { expect } from 'chai';
-import { ReviewError, readReview, writeReview } from './review.js';
+import { silentLogger } from '../kube/log.js';
+import { ManualClock } from '../test/manual-clock.js';
+import { ReviewError, Reviewer, readReview, writeReview } from './review.js';
 
 const V1BETA1 = 'admission.k8s.io/v1beta1';
 const REVIEW = {
@@ -80,6 +82,17 @@ describe('an AdmissionReview', () => {
       kind: 'AdmissionReview',
       response: { uid: 'u1', allowed: true },
     });
+  });
+
+  it('is measured from the arrival of its request, so that HoldfastWebhookSlow sees the time in the queue', async () => {
+    const measured: number[] = [];
+    const reviewer = new Reviewer({
+      ...{ subject: 'the pod', component: 'holdfast-webhook', log: silentLogger, clock: new ManualClock(5_000) },
+      metrics: { reviewed: (_operation, _result, seconds) => void measured.push(seconds) },
+      decide: () => ({ allowed: true }),
+    });
+    await reviewer.answer(REVIEW, 1_500);
+    expect(measured).to.deep.equal([3.5]);
   });
 
   it('is denied with a code and a reason', () => {

@@ -114,13 +114,13 @@ export class Reviewer {
 
   /**
    * @param body parsed JSON
+   * @param arrivedAt when the request arrived: its duration includes the time in the queue
    * @returns the body of the response
    * @throws {ReviewError} if the body is not a review that can be answered
    */
-  async answer(body: unknown): Promise<string> {
+  async answer(body: unknown, arrivedAt = this.#options.clock.now()): Promise<string> {
     const request = readReview(body);
     const { decide, metrics, clock } = this.#options;
-    const began = clock.now();
     let answer: AdmissionResponse;
     let result: ReviewResult;
     try {
@@ -130,7 +130,7 @@ export class Reviewer {
       answer = this.#fail(request, error);
       result = 'failed';
     }
-    metrics.reviewed(operationLabel(request), result, (clock.now() - began) / 1000);
+    metrics.reviewed(operationLabel(request), result, (clock.now() - arrivedAt) / 1000);
     return writeReview(request.uid, answer);
   }
 

@@ -18,7 +18,7 @@ describe('the limits of the admission server', () => {
   let rejected: number[];
   let onRejected: (status: number) => unknown;
   let sockets: TLSSocket[];
-  let answer: (body: unknown) => Promise<string>;
+  let answer: (body: unknown, arrivedAt: number) => Promise<string>;
 
   before(() => {
     certificate = makeServingCertificate();
@@ -39,7 +39,7 @@ describe('the limits of the admission server', () => {
     server = new AdmissionServer({
       address: { host: '127.0.0.1', port: 0 },
       minVersion: 'TLSv1.3',
-      routes: { '/mutate-launcher-pods': (body) => answer(body) },
+      routes: { '/mutate-launcher-pods': (body, arrivedAt) => answer(body, arrivedAt) },
       log: silentLogger,
       onRejected: (status) => {
         rejected.push(status);
@@ -177,20 +177,24 @@ describe('the limits of the admission server', () => {
     release();
   });
 
-  it('answer a review while large reviews of another namespace wait for live reads', async () => {
-    await start({});
+  it('answer a review while large reviews of another namespace wait for live reads, and know since when these wait', async () => {
+    let now = 0;
+    await start({ clock: { ...systemClock, now: () => now } });
     const wasRefused = new Promise((resolve) => (onRejected = resolve));
     const { release, areEntered } = holdAnswers(1);
     const body = reviewOf('tenant', 3.5 * 1024 * KIB);
     const tenants = Array.from({ length: 6 }, () => new AdmissionClient(server.port, { ca: certificate.ca }));
     const statuses = Promise.all(tenants.map(async (tenant) => (await tenant.send({ body })).status));
     await areEntered;
-    answer = () => Promise.resolve('{}');
+    const waits: number[] = [];
+    answer = (_body, arrivedAt) => Promise.resolve(String(waits.push(now - arrivedAt)));
     await wasRefused;
+    now = 3_000;
     expect((await client.send({ body: reviewOf('other', 10) })).status).to.equal(200);
     release();
     // one is reviewed, four wait, and one is too many
     expect((await statuses).sort()).to.deep.equal([200, 200, 200, 200, 200, 503]);
+    expect(waits).to.deep.equal([0, 3_000, 3_000, 3_000, 3_000]);
     for (const tenant of tenants) tenant.close();
   });
 

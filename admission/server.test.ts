@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:tls';
 import { expect } from 'chai';
+import { systemClock } from '../kube/clock.js';
 import { silentLogger } from '../kube/log.js';
 import { AdmissionClient, type HttpRequest } from '../test/https/admission-client.js';
 import { type ServingCertificate, makeServingCertificate } from '../test/https/certificate.js';
@@ -55,6 +56,24 @@ describe('the admission server', () => {
     const [socket] = client.sockets;
     expect(socket?.getProtocol()).to.equal('TLSv1.3');
     expect(client.sockets).to.have.length(1);
+  });
+
+  it('knows since when requests wait while others keep the process busy', async () => {
+    const WORK_MS = 30;
+    let waits: number[] = [];
+    const work = (arrivedAt: number) => {
+      waits.push(systemClock.now() - arrivedAt);
+      for (const end = Date.now() + WORK_MS; Date.now() < end;);
+      return Promise.resolve('{}');
+    };
+    await start({ routes: { '/mutate-launcher-pods': (_body, arrivedAt) => work(arrivedAt) } });
+    const clients = Array.from({ length: 10 }, () => new AdmissionClient(server.port, { ca: certificate.ca }));
+    const sendAll = () => Promise.all(clients.map((each) => each.send({ body: '{}' })));
+    await sendAll(); // opens the connections
+    waits = [];
+    await sendAll();
+    for (const each of clients) each.close();
+    expect(Math.max(...waits)).to.be.above(3 * WORK_MS);
   });
 
   const refusals: { name: string; given: HttpRequest; status: number; text: string }[] = [

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Server, createServer } from 'node:https';
 import { type AddressInfo, type Socket, Server as TcpServer } from 'node:net';
 import { type PeerCertificate, TLSSocket } from 'node:tls';
+import { setImmediate } from 'node:timers/promises';
 import express, { type Express } from 'express';
 import { describeValue } from '../api/json.js';
 import { type Clock, systemClock } from '../kube/clock.js';
@@ -38,7 +39,8 @@ const STOP_IDLE_MS = 2_000;
 /** After this time, running requests are aborted. */
 const STOP_MS = 10_000;
 
-type Route = (body: unknown) => Promise<string>;
+/** @param arrivedAt when the request arrived, by the server's clock */
+type Route = (body: unknown, arrivedAt: number) => Promise<string>;
 
 export interface AdmissionServerOptions {
   address: BindAddress;
@@ -68,6 +70,7 @@ export class AdmissionServer {
   #pair: ServingPair | undefined;
   #clientAuthorities: string | undefined;
   #stopping = false;
+  #turn = Promise.resolve();
 
   constructor(options: AdmissionServerOptions) {
     this.#options = options;
@@ -190,13 +193,15 @@ export class AdmissionServer {
   }
 
   async #serve(answer: Route, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const arrivedAt = (this.#options.clock ?? systemClock).now();
     try {
       const body = await readBody(request, this.#options.maxBodyBytes ?? MAX_BODY_BYTES, this.#bodies);
       const release = this.#connections.keepOpen(request.socket);
       try {
         await this.#reviews.run(peekNamespace(body.bytes), body.weight, async () => {
+          await this.#nextTurn();
           if (response.destroyed) return; // the client has disconnected
-          this.#respond(response, 200, 'application/json', await answer(parseBody(body.bytes)));
+          this.#respond(response, 200, 'application/json', await answer(parseBody(body.bytes), arrivedAt));
         });
       } finally {
         release();
@@ -205,6 +210,12 @@ export class AdmissionServer {
     } catch (error) {
       this.#fail(error, response);
     }
+  }
+
+  /** Between two reviews, all requests that have arrived are seen: their time counts while a busy process reviews others. */
+  #nextTurn(): Promise<void> {
+    this.#turn = this.#turn.then(() => setImmediate());
+    return this.#turn;
   }
 
   #fail(failure: unknown, response: ServerResponse): void {

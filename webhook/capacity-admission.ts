@@ -40,11 +40,12 @@ export class CapacityAdmission {
 
   /**
    * @param body parsed JSON
+   * @param arrivedAt when the request arrived
    * @returns the body of the answer
    * @throws {ReviewError} if the body is not an admission review
    */
-  answer(body: unknown): Promise<string> {
-    return this.#reviewer.answer(body);
+  answer(body: unknown, arrivedAt?: number): Promise<string> {
+    return this.#reviewer.answer(body, arrivedAt);
   }
 
   async #decide({ operation, resource, namespace, object }: AdmissionRequest): Promise<AdmissionResponse> {

@@ -43,11 +43,12 @@ export class LauncherAdmission {
 
   /**
    * @param body parsed JSON
+   * @param arrivedAt when the request arrived
    * @returns the body of the answer; an internal error refuses the pod
    * @throws {ReviewError} if the body is not an admission review
    */
-  answer(body: unknown): Promise<string> {
-    return this.#reviewer.answer(body);
+  answer(body: unknown, arrivedAt?: number): Promise<string> {
+    return this.#reviewer.answer(body, arrivedAt);
   }
 
   async #decide(request: AdmissionRequest): Promise<AdmissionResponse> {

@@ -39,7 +39,12 @@ export function createWebhook(shared: ProcessContext, config: WebhookConfig): Ad
     ...{ kubevirt, log, metrics, clock },
   });
   // answers from incomplete caches would be wrong
-  const synced = async () => informers.missing.length > 0 && (await informers.synced());
+  const onceSynced =
+    (reviewer: Pick<LauncherAdmission, 'answer'>) =>
+    async (body: unknown, arrivedAt: number): Promise<string> => {
+      if (informers.missing.length > 0) await informers.synced();
+      return reviewer.answer(body, arrivedAt);
+    };
   const capacity = createCapacityAdmission(context, config, { podReviewer, metrics });
   return createAdmissionComponent(context, {
     name: NAME,
@@ -56,18 +61,9 @@ export function createWebhook(shared: ProcessContext, config: WebhookConfig): Ad
       moreConfigurations: [{ resource: MUTATING_WEBHOOK_CONFIGURATIONS, name: config.webhookCapacityConfiguration }],
     },
     routes: {
-      [LAUNCHER_PATH]: async (body) => {
-        await synced();
-        return admission.answer(body);
-      },
-      [PRIMARY_PATH]: async (body) => {
-        await synced();
-        return primary.answer(body);
-      },
-      [CAPACITY_PATH]: async (body) => {
-        await synced();
-        return capacity.answer(body);
-      },
+      [LAUNCHER_PATH]: onceSynced(admission),
+      [PRIMARY_PATH]: onceSynced(primary),
+      [CAPACITY_PATH]: onceSynced(capacity),
     },
     metrics,
     notice: () => kubevirt.controller().problem,

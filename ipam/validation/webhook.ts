@@ -57,7 +57,10 @@ export function createValidationWebhook(
       url: config.validationUrl,
       configuration: { resource: VALIDATING_WEBHOOK_CONFIGURATIONS, name: config.validationConfiguration },
     },
-    routes: { [VALIDATE_POOLS]: (body) => pools.answer(body), [VALIDATE_NADS]: (body) => nads.answer(body) },
+    routes: {
+      [VALIDATE_POOLS]: (body, arrivedAt) => pools.answer(body, arrivedAt),
+      [VALIDATE_NADS]: (body, arrivedAt) => nads.answer(body, arrivedAt),
+    },
     metrics,
   });
 }
