@@ -30,6 +30,8 @@ export function createAdmissionMetrics(
     `Duration of admission reviews of ${subjects}, by operation and result.`,
     { labels: ['operation', 'result'], buckets: SECONDS },
   );
+  // the first failure is seen only if the count was 0 before
+  for (const operation of ['CREATE', 'UPDATE', 'DELETE']) reviews.zero({ operation, result: 'failed' });
   const denials = metrics.counter(`${prefix}_denials_total`, `Denied ${subjects}, by the check that denied them.`, [
     'check',
   ]);

@@ -71,6 +71,19 @@ describe('the alerts', function () {
     expect(alerts.flat().map(({ labels }) => labels.alertname)).to.deep.equal(['HoldfastCniRequestsFailing']);
   });
 
+  it('see the first increase of a counter, because it has a value at the start of its process', async () => {
+    const text = await createAllMetrics().registry.metrics();
+    for (const series of [
+      ...['orphan', 'surplus', 'no-pool'].map((leak) => `leases_collected_total{leak="${leak}"}`),
+      ...['webhook', 'ipam'].map(
+        (server) => `${server}_review_duration_seconds_count{operation="CREATE",result="failed"}`,
+      ),
+      'cni_request_duration_seconds_count{command="ADD",code="0"}',
+      ...['server', 'conflict'].map((kind) => `responder_observations_total{pool="",kind="${kind}"}`),
+    ])
+      expect(text.replaceAll(/pool="[^"]*"/g, 'pool=""')).to.include(`holdfast_${series} 0\n`);
+  });
+
   it('fire also if another replica has never led and reports the values of its start', () => {
     for (const [name, alerts] of firingWithStandby)
       expect(alerts.map(({ labels }) => labels.alertname)).to.include(name);

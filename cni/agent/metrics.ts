@@ -24,6 +24,8 @@ export function createAgentMetrics(
     'Duration of requests of the CNI plugin, by command and error code (0: success).',
     { labels: ['command', 'code'], buckets: SECONDS },
   );
+  // the first success is seen only if the count was 0 before
+  requests.zero({ command: 'ADD', code: 0 });
   const inFlight = metrics.gauge(
     'cni_requests_in_flight',
     'Number of requests of the CNI plugin that are not answered yet.',

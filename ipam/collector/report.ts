@@ -39,6 +39,8 @@ export function createCollectorReport({ log, metrics, events }: CollectorReportD
     'leases_expired_total',
     'Released leases that were deleted, or made reservations again, after their time.',
   );
+  // the first increase of a counter is seen only if it was 0 before
+  for (const leak of Object.keys(CAUSES)) collections.inc({ leak }, 0);
   const clear = () => candidates.remove();
   clear();
   return {

@@ -19,7 +19,11 @@ export const ALERT_SCENARIOS: Readonly<Record<string, AlertScenario>> = {
   HoldfastWebhookFailing: {
     fires: {
       series: {
-        'holdfast_webhook_review_duration_seconds_count{result="failed",namespace="holdfast-system"}': '0+1x30',
+        // both are in the process of all
+        'holdfast_webhook_review_duration_seconds_count{result="failed",namespace="holdfast-system",instance="a"}':
+          '1x30',
+        'holdfast_ipam_review_duration_seconds_count{result="failed",namespace="holdfast-system",instance="a"}':
+          '0+1x30',
       },
       at: '20m',
     },
