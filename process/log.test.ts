@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { StatusError } from '../kube/errors.js';
 import { createLogger } from './log.js';
 
 function recorder() {
@@ -35,6 +36,19 @@ describe('createLogger', () => {
     const long = 'x'.repeat(1_000_000);
     createLogger('info', 'controller', target).warn({ err: new Error(long, { cause: new Error(long) }) }, long);
     expect(JSON.stringify(target.lines[0]).length).to.be.below(20_000);
+  });
+
+  it('limits the length of all other texts: those of fields, and of the details of an answer of the API server', () => {
+    const target = recorder();
+    const long = 'x'.repeat(1_000_000);
+    const err = new StatusError({
+      ...{ request: 'PATCH /apis/x', status: 422, reason: 'Invalid', message: long },
+      details: { causes: [{ field: 'spec.x', message: long }] },
+    });
+    const log = createLogger('info', 'controller', target).child({ part: long });
+    log.warn({ err, reason: long, changes: { networks: [long] } }, 'sync failed');
+    expect(JSON.stringify(target.lines[0]).length).to.be.below(7 * 4_200);
+    expect(target.lines[0]).to.include({ reason: `${'x'.repeat(4_096)}…`, msg: 'sync failed' });
   });
 
   it('writes a thrown value that is not an error without changes', () => {

@@ -12,22 +12,15 @@ export function createLogger(level: LogLevel, process: string, destination?: Des
     base: { process },
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
-    hooks: {
-      logMethod([fields, message, ...rest], write) {
-        write.apply(this, [fields, shortenText(message), ...rest] as Parameters<typeof write>);
-      },
-    },
-    serializers: { err: (error: Error) => shortenTexts(pino.stdSerializers.err(error)) },
+    hooks: { streamWrite: shortenTexts },
   };
   return destination === undefined ? pino(options) : pino(options, destination);
 }
 
-/** @param error any thrown value */
-function shortenTexts(error: unknown): unknown {
-  if (typeof error !== 'object' || error === null) return shortenText(error);
-  return Object.fromEntries(Object.entries(error).map(([key, value]) => [key, shortenText(value)]));
-}
-
-function shortenText(value: unknown): unknown {
-  return typeof value === 'string' ? truncate(value, MAX_MESSAGE_LENGTH) : value;
+/** Only a line that is longer than a text may be can contain a longer one, so usual lines cost nothing. */
+function shortenTexts(line: string): string {
+  if (line.length <= MAX_MESSAGE_LENGTH) return line;
+  const shorten = (_key: string, value: unknown) =>
+    typeof value === 'string' ? truncate(value, MAX_MESSAGE_LENGTH) : value;
+  return `${JSON.stringify(JSON.parse(line), shorten)}\n`;
 }
