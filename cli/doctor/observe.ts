@@ -218,7 +218,7 @@ export function pickVm({ metadata, spec }: VirtualMachine): TracedVm {
   };
 }
 
-/** The UIDs that the leases of a pod may have. Without its spec, the one that it says it has as a static pod is believed: at worst a leak is not found. */
+/** The UIDs that the leases of a pod may have. Its annotation is not checked here, as that needs its spec: at worst a leak is not found. */
 function claimedUids({ metadata: { uid = '', annotations } }: KubeObject): string[] {
   return [uid, annotations?.[MIRROR_POD_ANNOTATION] ?? uid];
 }
