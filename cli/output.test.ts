@@ -32,6 +32,11 @@ describe('the output of a command', () => {
     expect(printed('wide')[1]).to.equal('blue          0      full');
   });
 
+  it('is a table of any number of rows', () => {
+    const many = Array.from({ length: 200_000 }, () => ROWS[0]!);
+    expect(tableLines(COLUMNS, many, false)).to.have.length(200_001);
+  });
+
   for (const [format, read] of [
     ['json', (text: string): unknown => JSON.parse(text)],
     ['yaml', (text: string): unknown => parse(text)],

@@ -64,7 +64,8 @@ export function formatTable(header: readonly string[], rows: readonly (readonly 
 /** As {@link formatTable}, with cells that have a style. */
 function formatStyledTable(header: readonly string[], rows: readonly (readonly Span[])[]): Line[] {
   const all = [header, ...rows].map((row) => row.map((cell) => ({ cell, text: escapeCell(textOf([cell])) })));
-  const widths = header.map((_, column) => Math.max(...all.map((row) => row[column]?.text.length ?? 0)));
+  // not Math.max(...): a call has at most about 120,000 arguments
+  const widths = header.map((_, column) => all.reduce((max, row) => Math.max(max, row[column]?.text.length ?? 0), 0));
   return all.map((row) => {
     const last = row.findLastIndex(({ text }) => text !== '');
     return row.slice(0, last + 1).flatMap(({ cell, text }, column): Span[] => {

@@ -13,14 +13,15 @@ const MAX_HITS = 1_000;
 
 /** Finds what a query names: an address, a MAC address, or words in names of VMs, namespaces, pools, nodes, and in addresses. */
 export function searchView(query: string, cluster: ClusterWatch): SearchView {
-  const text = query.trim();
+  return { view: 'search', hits: boundedList(hitsOf(query.trim(), cluster)) };
+}
+
+function hitsOf(text: string, cluster: ClusterWatch): SearchHit[] {
   const address = readMapAddress(text);
+  if (address !== undefined) return hitsOfAddress(address, cluster);
   const mac = parseMac(text);
-  const hits: SearchHit[] = [];
-  if (address !== undefined) hits.push(...hitsOfAddress(address, cluster));
-  else if (mac !== undefined) hits.push(...hitsOfMac(mac, cluster));
-  else if (text !== '') hits.push(...hitsOfWords(text, cluster));
-  return { view: 'search', hits: boundedList(hits) };
+  if (mac !== undefined) return hitsOfMac(mac, cluster);
+  return text === '' ? [] : hitsOfWords(text, cluster);
 }
 
 function hitsOfAddress(address: Address, cluster: ClusterWatch): SearchHit[] {
