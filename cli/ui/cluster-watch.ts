@@ -1,6 +1,6 @@
 import type { AddressLease } from '../../api/address-lease.js';
 import type { AddressPool } from '../../api/address-pool.js';
-import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { type IPAMClaim, claimOwnerOf } from '../../api/ipam-claim.js';
 import type { VirtualMachine, VirtualMachineInstance } from '../../api/kubevirt.js';
 import { type KubeObject, type ObjectMeta, joinKey } from '../../api/meta.js';
 import {
@@ -21,6 +21,7 @@ import {
 } from '../../kube/resources.js';
 import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import { pickMetadata, readEvent } from '../reader.js';
+import { compareText } from './sort-rows.js';
 import { type WatchDeps, WatchedKind } from './watched-kind.js';
 import type { PartStatus } from './protocol.js';
 
@@ -36,6 +37,13 @@ interface VmiRecord extends KubeObject {
   readonly macs: readonly string[];
 }
 
+/** The objects that tell of VMs. */
+export interface VmObjects {
+  readonly vms: readonly VmRecord[];
+  readonly vmis: readonly VmiRecord[];
+  readonly claims: readonly IPAMClaim[];
+}
+
 export interface EventRecord extends KubeObject {
   readonly type: string;
   readonly reason: string;
@@ -47,6 +55,7 @@ export interface EventRecord extends KubeObject {
 
 const BY_SPACE = 'addressSpace';
 const BY_OWNER = 'owner';
+const BY_VM = 'vm';
 /** A VMI has few; its status is written by the node. */
 const MAX_INTERFACES = 64;
 const CLAIM_ANNOTATIONS = [CLAIM_MAC, CLAIM_NAD, CLAIM_OWNER_NAME, CLAIM_OWNER_UID, CLAIM_VM_NETWORK];
@@ -74,7 +83,13 @@ export class ClusterWatch {
       { resource: ADDRESS_LEASES, transform: readLease, indexes: leaseIndexes, namespace },
       deps,
     );
-    this.claims = new WatchedKind({ resource: IPAM_CLAIMS, transform: transformClaim, namespace }, deps);
+    const claimIndexes = {
+      [BY_VM]: (claim: IPAMClaim) => [joinKey(claim.metadata.namespace, claimOwnerOf(claim)?.name ?? '')],
+    };
+    this.claims = new WatchedKind(
+      { resource: IPAM_CLAIMS, transform: transformClaim, indexes: claimIndexes, namespace },
+      deps,
+    );
     this.vms = new WatchedKind({ resource: VIRTUAL_MACHINES, transform: transformVm, namespace }, deps);
     this.vmis = new WatchedKind({ resource: VIRTUAL_MACHINE_INSTANCES, transform: transformVmi, namespace }, deps);
   }
@@ -95,6 +110,12 @@ export class ClusterWatch {
   /** @param owner `namespace/name` of a claim or pod */
   leasesOfOwner(owner: string): readonly LeaseRecord[] {
     return this.leases.cache.byIndex(BY_OWNER, owner);
+  }
+
+  /** Returns the claims of a VM by name. @param vm `namespace/name` */
+  claimsOfVm(vm: string): readonly IPAMClaim[] {
+    // the index puts a claim that has changed at its end
+    return this.claims.cache.byIndex(BY_VM, vm).toSorted((a, b) => compareText(a.metadata.name, b.metadata.name));
   }
 
   start(): void {

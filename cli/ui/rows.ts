@@ -4,13 +4,13 @@ import { type IPAMClaim, claimMacOf, claimOwnerOf, claimVmNetworkOf } from '../.
 import { truncate } from '../../api/json.js';
 import { type Condition, isBeingDeleted, joinKey } from '../../api/meta.js';
 import { IPS_ALLOCATED, VIRTUAL_MACHINE_INSTANCE_KIND, VIRTUAL_MACHINE_KIND } from '../../api/names.js';
+import { NamespacedMap } from '../../kube/informers/namespaced-map.js';
 import { COUNTS, type CountField } from '../../addressing/address-states.js';
 import { formatAddress } from '../../addressing/address/address.js';
 import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
 import type { Finding } from '../doctor/finding.js';
 import { badConditionsOf } from '../usage/pools.js';
-import type { ClusterWatch } from './cluster-watch.js';
-import { groupBy } from '../group-by.js';
+import type { ClusterWatch, VmObjects } from './cluster-watch.js';
 import type {
   BoundedList,
   ClaimRow,
@@ -21,6 +21,7 @@ import type {
   PoolRow,
   VmRow,
 } from './protocol.js';
+import { compareText } from './sort-rows.js';
 
 /** More rows than this are counted, but not sent. */
 const MAX_ROWS = 200;
@@ -106,30 +107,52 @@ function claimState(claim: IPAMClaim): string {
  * @param findings what the doctor says
  */
 export function vmRows({ vms, vmis, claims }: ClusterWatch, findings: readonly Finding[] = []): VmRow[] {
-  const problems = groupBy(findings, ({ object }) => object);
-  const rows = new Map<string, VmRow>();
-  const put = (namespace = '', name: string, change: (known: VmRow) => Partial<VmRow>) => {
-    const key = joinKey(namespace, name);
-    const known = rows.get(key) ?? { namespace, name, status: '', node: '', addresses: [], problem: '' };
-    rows.set(key, { ...known, ...change(known) });
+  const rows = rowsOf({ vms: vms.cache.list(), vmis: vmis.cache.list(), claims: claims.cache.list() });
+  for (const kind of [VIRTUAL_MACHINE_KIND, VIRTUAL_MACHINE_INSTANCE_KIND])
+    for (const finding of findings) {
+      const [of, key = ''] = finding.object.split(' ');
+      const row = of === kind ? rows.get(key) : undefined;
+      if (row?.problem === '') row.problem = textOfFinding(finding);
+    }
+  return rows.values().sort((a, b) => compareText(a.namespace, b.namespace) || compareText(a.name, b.name));
+}
+
+/** Returns one VM, without what the doctor says. @param key `namespace/name` */
+export function vmRow(cluster: ClusterWatch, key: string): VmRow | undefined {
+  const vm = cluster.vms.cache.get(key);
+  const vmi = cluster.vmis.cache.get(key);
+  return rowsOf({ vms: vm ? [vm] : [], vmis: vmi ? [vmi] : [], claims: cluster.claimsOfVm(key) }).get(key);
+}
+
+type MutableVmRow = { -readonly [Field in keyof VmRow]: VmRow[Field] };
+
+/** Each view of many VMs does this for all of them: it copies nothing, and joins no keys. */
+function rowsOf({ vms, vmis, claims }: VmObjects): NamespacedMap<MutableVmRow> {
+  const rows = new NamespacedMap<MutableVmRow>();
+  const rowOf = (namespace = '', name: string) => {
+    const key = { namespace, name };
+    const known = rows.at(key);
+    if (known !== undefined) return known;
+    const row: MutableVmRow = { namespace, name, status: '', node: '', addresses: [], problem: '' };
+    rows.set(key, row);
+    return row;
   };
-  for (const { metadata, phase, node } of vmis.cache.list()) {
-    put(metadata.namespace, metadata.name, () => ({ status: phase, node }));
+  for (const { metadata, phase, node } of vmis) {
+    const row = rowOf(metadata.namespace, metadata.name);
+    row.status = phase;
+    row.node = node;
   }
-  for (const { metadata, status } of vms.cache.list()) {
-    put(metadata.namespace, metadata.name, (known) => ({ status: status || known.status }));
+  for (const { metadata, status } of vms) {
+    const row = rowOf(metadata.namespace, metadata.name);
+    row.status = status || row.status;
   }
-  for (const claim of claims.cache.list().map(claimRow)) {
-    if (claim.vm === '') continue;
-    put(claim.namespace, claim.vm, ({ addresses }) => ({ addresses: [...addresses, ...claim.addresses] }));
+  for (const claim of claims) {
+    const vm = claimOwnerOf(claim)?.name ?? '';
+    if (vm === '') continue;
+    const row = rowOf(claim.metadata.namespace, vm);
+    row.addresses = row.addresses.concat(claim.status?.ips ?? []);
   }
-  const all = [...rows.values()].map((row) => {
-    const [first] = [VIRTUAL_MACHINE_KIND, VIRTUAL_MACHINE_INSTANCE_KIND].flatMap(
-      (kind) => problems.get(`${kind} ${joinKey(row.namespace, row.name)}`) ?? [],
-    );
-    return first === undefined ? row : { ...row, problem: textOfFinding(first) };
-  });
-  return all.sort((a, b) => compareText(a.namespace, b.namespace) || compareText(a.name, b.name));
+  return rows;
 }
 
 /** What is wrong, and what to do. */
@@ -142,10 +165,6 @@ export function findingRow({ severity, object, problem, remedy }: Finding): Find
     ...{ severity, object: truncate(object, 2 * MAX_NAME_LENGTH), remedy: truncate(remedy, MAX_MESSAGE_LENGTH) },
     problem: truncate(problem, MAX_MESSAGE_LENGTH),
   };
-}
-
-export function compareText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /** Names the VM of a lease whose owner is a claim. */

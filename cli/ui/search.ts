@@ -1,3 +1,4 @@
+import { claimMacOf } from '../../api/ipam-claim.js';
 import { parseMac } from '../../api/mac-address.js';
 import { joinKey } from '../../api/meta.js';
 import { type Address, formatAddress, sameAddress } from '../../addressing/address/address.js';
@@ -47,8 +48,8 @@ function hitsOfMac(mac: string, cluster: ClusterWatch): SearchHit[] {
   const leases = cluster.leases.cache.list().filter((lease) => lease.mac === mac);
   const claims = cluster.claims.cache
     .list()
-    .map(claimRow)
-    .filter((claim) => claim.mac === mac);
+    .filter((claim) => claimMacOf(claim) === mac)
+    .map(claimRow);
   const vmis = cluster.vmis.cache.list().filter(({ macs }) => macs.includes(mac));
   return [
     ...claims.map(({ namespace, vm, network }) => hitOfVm(namespace, vm, `has ${mac} on network ${network}`)),

@@ -76,6 +76,28 @@ describe('The streams of the web page', () => {
     ]);
   });
 
+  it('pause ten times as long as building a view took, for each open one', () => {
+    let isSlow = false;
+    const slow = () => {
+      if (isSlow) pass(1_000);
+      return view();
+    };
+    streams.open(response as unknown as Response, slow);
+    streams.open(new SlowResponse() as unknown as Response, view);
+    isSlow = true;
+    streams.changed();
+    pass(250);
+    isSlow = false;
+    expect(response.written, 'nothing has changed').to.have.length(1);
+    total = 1;
+    streams.changed();
+    pass(19_999);
+    const patches = () => response.written.filter((text) => text.startsWith('event: patch'));
+    expect(patches()).to.deep.equal([]);
+    pass(1);
+    expect(patches()).to.have.length(1);
+  });
+
   it('send a sign of life while nothing changes', () => {
     open();
     pass(10_000);

@@ -7,6 +7,8 @@ import type { ServerView } from './protocol.js';
 
 /** Changes are collected for this time: a person sees no difference, and a busy cluster costs little. */
 const COLLECT_MS = 250;
+/** All views together are built in at most this share of the time: views of many VMs take long, and nothing else runs meanwhile. */
+const BUILD_SHARE = 0.1;
 /** Notices closed connections, and tells the page that the server is there. */
 const HEARTBEAT_MS = 10_000;
 
@@ -17,6 +19,9 @@ interface OpenStream {
   sent: string;
   /** The browser has not read the last message yet. */
   isBlocked: boolean;
+  /** Not built again before this time, in milliseconds. */
+  restsUntil: number;
+  cancelSend: (() => void) | undefined;
 }
 
 /**
@@ -27,7 +32,6 @@ export class ViewStreams {
   readonly #clock: Clock;
   readonly #max: number;
   readonly #streams = new Set<OpenStream>();
-  #cancelFlush: (() => void) | undefined;
   #cancelHeartbeat: (() => void) | undefined;
 
   constructor(clock: Clock, max: number) {
@@ -42,31 +46,47 @@ export class ViewStreams {
   /** Sends a view and its changes until the connection is closed. */
   open(response: Response, build: () => ServerView): void {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
-    const stream: OpenStream = { response, build, sent: '', isBlocked: false };
+    const stream: OpenStream = { response, build, sent: '', isBlocked: false, restsUntil: 0, cancelSend: undefined };
     this.#streams.add(stream);
-    response.once('close', () => this.#streams.delete(stream));
+    response.once('close', () => {
+      stream.cancelSend?.();
+      this.#streams.delete(stream);
+    });
     response.on('drain', () => {
       stream.isBlocked = false;
-      this.changed();
+      this.#changed(stream);
     });
-    send(stream);
+    this.#send(stream);
     this.#beat();
   }
 
   /** Called after each change of anything that a view may show. */
   changed(): void {
-    if (this.#streams.size === 0) return;
-    this.#cancelFlush ??= this.#clock.setTimer(COLLECT_MS, () => {
-      this.#cancelFlush = undefined;
-      for (const stream of this.#streams) send(stream);
-    });
+    for (const stream of this.#streams) this.#changed(stream);
   }
 
   /** Ends all streams. */
   close(): void {
-    this.#cancelFlush?.();
     this.#cancelHeartbeat?.();
-    for (const { response } of this.#streams) response.destroy();
+    for (const stream of this.#streams) {
+      stream.cancelSend?.();
+      stream.response.destroy();
+    }
+  }
+
+  #changed(stream: OpenStream): void {
+    const pause = Math.max(COLLECT_MS, stream.restsUntil - this.#clock.now());
+    stream.cancelSend ??= this.#clock.setTimer(pause, () => {
+      stream.cancelSend = undefined;
+      this.#send(stream);
+    });
+  }
+
+  #send(stream: OpenStream): void {
+    const begin = this.#clock.now();
+    send(stream);
+    const end = this.#clock.now();
+    stream.restsUntil = end + ((end - begin) * this.#streams.size) / BUILD_SHARE;
   }
 
   #beat(): void {

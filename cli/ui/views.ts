@@ -1,6 +1,5 @@
 import { type AddressPool, familyCountsOf } from '../../api/address-pool.js';
 import { EventReason } from '../../api/event-reasons.js';
-import { claimOwnerOf } from '../../api/ipam-claim.js';
 import { joinKey, objectKey } from '../../api/meta.js';
 import { compilePool } from '../../addressing/pool/pool.js';
 import { addressMapOf } from '../usage/address-map.js';
@@ -24,17 +23,17 @@ import type {
 import {
   boundedList,
   claimRow,
-  compareText,
   conditionRows,
   contains,
   describeLease,
   findingRow,
   leaseRow,
   poolRow,
+  vmRow,
   vmRows,
 } from './rows.js';
 import { searchView } from './search.js';
-import { POOL_SORTS, VM_SORTS, sortRows } from './sort-rows.js';
+import { POOL_SORTS, VM_SORTS, compareText, sortRows } from './sort-rows.js';
 import type { PoolUseHistory } from './use-history.js';
 import type { SharedRead } from './shared-read.js';
 import type { VmStories } from './vm-stories.js';
@@ -117,9 +116,7 @@ function vmsView({ query, sort }: ViewRequest, { cluster, findings }: ViewSource
 
 function vmView({ namespace, name }: ViewRequest, { cluster, stories }: ViewSources): VmView {
   const { value: tree, failure } = stories.of(namespace, name) ?? {};
-  const claims = cluster.claims.cache
-    .list()
-    .filter((claim) => claim.metadata.namespace === namespace && claimOwnerOf(claim)?.name === name);
+  const claims = cluster.claimsOfVm(joinKey(namespace, name));
   const leases = claims.flatMap((claim) =>
     cluster.leasesOfOwner(objectKey(claim)).filter(({ owner }) => owner?.uid === claim.metadata.uid),
   );
@@ -135,7 +132,7 @@ function vmView({ namespace, name }: ViewRequest, { cluster, stories }: ViewSour
     .map(eventRow);
   return {
     view: 'vm',
-    vm: vmRows(cluster).find((row) => row.namespace === namespace && row.name === name),
+    vm: vmRow(cluster, joinKey(namespace, name)),
     ...(tree !== undefined && { story: tree }),
     ...(failure !== undefined && { failure }),
     leases: leases.map((lease) => leaseRow(lease)),

@@ -1,0 +1,41 @@
+import { expect } from 'chai';
+import type { KubeObject } from '../../api/meta.js';
+import { NAMESPACE, claim } from '../../test/objects/workload-objects.js';
+import type { ClusterWatch } from './cluster-watch.js';
+import type { ServerView, VmView } from './protocol.js';
+import { buildView } from './views.js';
+
+/** Objects that can be found by name only. */
+function kindOf(...objects: readonly KubeObject[]) {
+  const list = () => {
+    throw new Error('all objects of a kind are looked at');
+  };
+  const get = (key: string) => objects.find(({ metadata }) => key === `${metadata.namespace}/${metadata.name}`);
+  return { cache: { list, get }, status: {} };
+}
+
+function viewOf(name: string, cluster: object): VmView & ServerView {
+  const none = { vms: kindOf(), vmis: kindOf(), claimsOfVm: () => [], leasesOfOwner: () => [], eventsOf: () => [] };
+  const request = { view: 'vm', namespace: NAMESPACE, name, query: '', sort: '', at: '', bits: undefined };
+  return buildView(request, {
+    cluster: { parts: () => [], ...none, ...cluster } as unknown as ClusterWatch,
+    ...{ history: {} as never, stories: { of: () => undefined }, wall: () => 0 },
+    ...{ findings: { value: undefined, failure: undefined }, leaders: { value: [] } },
+  }) as VmView & ServerView;
+}
+
+describe('The view of a VM', () => {
+  it('looks at the objects of this VM only, however many the cluster has', () => {
+    const vmi = { metadata: { namespace: NAMESPACE, name: 'vm1' }, phase: 'Running', node: 'node-1', macs: [] };
+    const cluster = {
+      vms: kindOf({ metadata: { namespace: NAMESPACE, name: 'vm1' }, status: '' } as KubeObject),
+      vmis: kindOf(vmi),
+      claimsOfVm: (key: string) => (key === `${NAMESPACE}/vm1` ? [claim({ ips: ['10.0.0.5/24'] })] : []),
+    };
+    expect(viewOf('vm1', cluster).vm).to.deep.equal({
+      ...{ namespace: NAMESPACE, name: 'vm1', status: 'Running', node: 'node-1' },
+      ...{ addresses: ['10.0.0.5/24'], problem: '' },
+    });
+    expect(viewOf('vm2', cluster).vm).to.equal(undefined);
+  });
+});
