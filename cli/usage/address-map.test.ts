@@ -7,6 +7,8 @@ import type { AddressLease } from '../../api/address-lease.js';
 import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import { formatCidr } from '../../addressing/address/cidr.js';
 import { type AddressMap, addressMapOf, formatRange } from './address-map.js';
+import { SpaceLeases } from './space-leases.js';
+import { countFamily, countPool } from './summary.js';
 import { STATE_NAMES } from '../../addressing/address-states.js';
 
 const NOW = Date.parse('2026-01-02T00:00:00Z');
@@ -198,6 +200,8 @@ describe('the address map of a pool', () => {
         );
         const [map] = addressMapOf(pool, { leases }, NOW).subnets;
         const runs = map!.runs;
+        // the list of pools counts without a map
+        expect(countFamily(pool, 4, new SpaceLeases(leases), NOW)).to.deep.equal(countPool({ subnets: [map!] }, 4));
         expect(formatCidr(map!.cidr)).to.equal('10.0.0.0/26');
         let next = map!.cidr.base;
         for (const run of runs) {

@@ -80,7 +80,8 @@ export function formatRange({ first, last }: Range, family: Family): string {
   return first === last ? from : `${from}-${formatAddress({ family, value: last })}`;
 }
 
-function leasedState(
+/** The state of an address that is leased. */
+export function leasedState(
   lease: LeaseRecord,
   { pool, subnet, times, now }: { pool: Pool; subnet: Subnet; times: LeaseTimes; now: number },
 ): AddressState {
@@ -97,7 +98,7 @@ function leasedState(
 }
 
 /** The states of a subnet without leases. */
-function unleasedRuns({ cidr, open, requestable, leasable }: Subnet): AddressRun[] {
+export function unleasedRuns({ cidr, open, requestable, leasable }: Subnet): AddressRun[] {
   const layer = (set: RangeSet, state: AddressState) => set.ranges.map((range) => ({ ...range, state }));
   const known = [
     ...layer(open, 'free'),

@@ -10,7 +10,7 @@ import type { Line } from '../terminal.js';
 import { addressMapOf, formatRange } from './address-map.js';
 import { DEFAULT_WIDTH, subnetLines } from './pool-map.js';
 import { type Usage, familyUseOf, formatNamespaces, namespacesOf, problemsOf, usageBar } from './pools.js';
-import { largestFreeRange, topNamespaces, waitingClaims } from './summary.js';
+import { countPool, largestFreeRange, topNamespaces, waitingClaims } from './summary.js';
 
 const MAX_SHOWN = 10;
 const MAX_BLOCKS_SHOWN = 8;
@@ -41,7 +41,10 @@ export function showPool(view: PoolUsageView): Output {
   const map = addressMapOf(pool, { leases, blocks }, now);
   const families = pool.families.map((family) => {
     const free = largestFreeRange(map, family);
-    return { ...familyUseOf(map, family), ...(free !== undefined && { largestFreeRange: formatRange(free, family) }) };
+    return {
+      ...familyUseOf(countPool(map, family), family),
+      ...(free !== undefined && { largestFreeRange: formatRange(free, family) }),
+    };
   });
   const namespaces = topNamespaces(leases, pool.name, Infinity);
   const waiting = claims && waitingClaims(object, claims).map(objectKey);

@@ -79,6 +79,24 @@ describe('the list of pools', () => {
     });
   });
 
+  it('does not look at each lease of an address space once more for each pool of it', () => {
+    let looks = 0;
+    const leases = Array.from({ length: 100 }, (_, index) => {
+      const record = lease(`10.0.0.${index + 1}`);
+      return Object.defineProperty({ ...record }, 'address', { get: () => ((looks += 1), record.address) });
+    });
+    const looksOf = (count: number) => {
+      // as the NADs of a network in many namespaces
+      const derived = (index: number) => adminPool(`blue.ns-${index}`, { network: 'blue', addressSpace: 'blue' });
+      const pools = Array.from({ length: count }, (_, index) => derived(index));
+      looks = 0;
+      const [first] = listPools({ pools, leases, blocks: [] }, 0, false).data as PoolUse[];
+      expect(first?.families[0]).to.include({ free: 154, allocated: 0, capacity: 154 });
+      return looks;
+    };
+    expect(looksOf(40)).to.equal(looksOf(1));
+  });
+
   it('says that there are none', () => {
     expect(listPools({ pools: [], leases: [], blocks: [] }, 0, false).lines(false)).to.deep.equal(['no pools found']);
   });

@@ -14,8 +14,8 @@ import { groupBy } from '../group-by.js';
 import { type Column, type Output, tableLines } from '../output.js';
 import { INSTALL_HOLDFAST, readList, required, valueOr } from '../reader.js';
 import type { Span, Style } from '../terminal.js';
-import { type AddressMap, addressMapOf } from './address-map.js';
-import { countPool } from './summary.js';
+import { SpaceLeases } from './space-leases.js';
+import { type StateCounts, countFamily } from './summary.js';
 
 /** The addresses of one family of a pool. Counts are capped at 2^53 - 1. */
 interface FamilyUse extends Readonly<Record<CapacityState, number>> {
@@ -92,9 +92,8 @@ export function formatNamespaces(namespaces: readonly string[] | undefined): str
   return namespaces.length <= 2 ? namespaces.join(', ') : `${namespaces[0] ?? ''} and ${namespaces.length - 1} more`;
 }
 
-/** Returns the counts of one family. */
-export function familyUseOf(map: AddressMap, family: Family): FamilyUse {
-  const counts = countPool(map, family);
+/** Returns the counts of one family for people and programs. */
+export function familyUseOf(counts: StateCounts, family: Family): FamilyUse {
   const capacity = CAPACITY_STATES.reduce((sum, state) => sum + counts[state], 0n);
   const uses = CAPACITY_STATES.map((state) => [state, toSafeNumber(counts[state])]);
   return {
@@ -115,16 +114,17 @@ export function usageBar({ capacity, free }: FamilyUse, isUnicode: boolean): Spa
 }
 
 function usesOf(pools: readonly AddressPool[], { leases, blocks }: Usage, now: number): PoolUse[] {
-  const bySpace = groupBy(leases, ({ addressSpace }) => addressSpace);
+  const groups = groupBy(leases, ({ addressSpace }) => addressSpace);
+  const spaces = new Map([...groups].map(([space, each]) => [space, new SpaceLeases(each)]));
   const byPool = groupBy(blocks, ({ pool }) => pool);
   return pools
-    .map((pool) => useOf(pool, { bySpace, blocks: byPool.get(pool.metadata.name) ?? [] }, now))
+    .map((pool) => useOf(pool, { spaces, blocks: byPool.get(pool.metadata.name)?.length ?? 0 }, now))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 function useOf(
   pool: AddressPool,
-  { bySpace, blocks }: { bySpace: ReadonlyMap<string, readonly LeaseRecord[]>; blocks: readonly BlockRecord[] },
+  { spaces, blocks }: { spaces: ReadonlyMap<string, SpaceLeases>; blocks: number },
   now: number,
 ): PoolUse {
   const compiled = compilePool(pool);
@@ -133,12 +133,16 @@ function useOf(
     name: pool.metadata.name,
     network: pool.spec.network,
     ...(namespaces !== undefined && { namespaces }),
-    blocks: blocks.length,
+    blocks,
     problems: problemsOf(pool),
   };
   if (!compiled.ok) return { ...common, families: [] };
-  const map = addressMapOf(compiled.pool, { leases: bySpace.get(compiled.pool.addressSpace) ?? [] }, now);
-  return { ...common, families: compiled.pool.families.map((family) => familyUseOf(map, family)) };
+  const { families, addressSpace } = compiled.pool;
+  const leases = spaces.get(addressSpace) ?? new SpaceLeases([]);
+  return {
+    ...common,
+    families: families.map((family) => familyUseOf(countFamily(compiled.pool, family, leases, now), family)),
+  };
 }
 
 function formatShare(share: number): string {

@@ -6,21 +6,50 @@ import { STATE_NAMES, type AddressState } from '../../addressing/address-states.
 import type { Family } from '../../addressing/address/address.js';
 import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
 import type { Range } from '../../addressing/address/ranges.js';
-import type { AddressMap, AddressRun } from './address-map.js';
+import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
+import { type AddressMap, type AddressRun, defaultTimesOf, leasedState, unleasedRuns } from './address-map.js';
+import type { SpaceLeases } from './space-leases.js';
 
-type StateCounts = Readonly<Record<AddressState, bigint>>;
+export type StateCounts = Readonly<Record<AddressState, bigint>>;
 
 /** Counts the addresses of some runs by state. */
 function countStates(runs: Iterable<AddressRun>): StateCounts {
-  const counts = Object.fromEntries(STATE_NAMES.map((state) => [state, 0n])) as Record<AddressState, bigint>;
+  const counts = noCounts();
   for (const { first, last, state } of runs) counts[state] += last - first + 1n;
   return counts;
 }
 
 /** Counts the addresses of a pool by state. @param family absent: both */
-export function countPool({ subnets }: AddressMap, family?: Family): StateCounts {
+export function countPool({ subnets }: Pick<AddressMap, 'subnets'>, family?: Family): StateCounts {
   const chosen = subnets.filter(({ cidr }) => family === undefined || cidr.family === family);
   return countStates(chosen.flatMap(({ runs }) => runs));
+}
+
+/**
+ * Counts the addresses of one family as {@link countPool} does, without a map: many pools of one address space may have the same addresses.
+ * @param now milliseconds since the epoch
+ */
+export function countFamily(pool: Pool, family: Family, leases: SpaceLeases, now: number): StateCounts {
+  const counts = noCounts();
+  for (const { first, last, state } of pool.subnets
+    .filter(({ cidr }) => cidr.family === family)
+    .flatMap(unleasedRuns)) {
+    const leased = leases.countIn({ first, last }, family);
+    counts[state] += last - first + 1n - leased;
+    counts['other-pool'] += leased;
+  }
+  const times = defaultTimesOf(pool);
+  for (const lease of leases.ofPool(pool.name)) {
+    const subnet = lease.address.family === family ? subnetOf(pool, lease.address) : undefined;
+    if (subnet === undefined) continue;
+    counts['other-pool'] -= 1n;
+    counts[leasedState(lease, { pool, subnet, times, now })] += 1n;
+  }
+  return counts;
+}
+
+function noCounts(): Record<AddressState, bigint> {
+  return Object.fromEntries(STATE_NAMES.map((state) => [state, 0n])) as Record<AddressState, bigint>;
 }
 
 /** Returns the longest range of free addresses of one family, in blocks or not; the first one of several. */
