@@ -1,7 +1,11 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect } from 'chai';
+import { parse } from 'yaml';
+import { MANIFESTS } from '../bed/holdfast/manifests.js';
 import { readCommandLine } from '../process/command-line.js';
 import { GO_TOOL_TIMEOUT_MS } from '../test/go-tools.js';
-import { DEPLOYED, Installation } from './testing/installation.js';
+import { type Container, DEPLOYED, Installation } from './testing/installation.js';
 import { kustomizeBase } from './testing/render.js';
 
 describe('the workloads of the manifests', function () {
@@ -118,5 +122,20 @@ describe('the workloads of the manifests', function () {
       const [, limitGi] = /^(\d+)Gi$/.exec(container?.resources.limits.memory ?? '') ?? [];
       expect(heapMiB).to.equal(Number(limitGi) * 1024 * 0.75);
     }
+  });
+
+  it('keep the certificate of ipam with the patch for an audit log in docs/how-to/audit.md', async () => {
+    const page = await readFile(join(MANIFESTS, '../docs/how-to/audit.md'), 'utf8');
+    const [, text = ''] = /```yaml\n(patches:\n[^`]*)```/.exec(page) ?? [];
+    const { patches } = parse(text) as { patches: object[] };
+    const [plain, patched] = await Promise.all([[], patches].map((each) => kustomizeBase(['cert-manager'], each)));
+    const before = Installation.of(plain!).template('holdfast-ipam').spec;
+    const after = Installation.of(patched!).template('holdfast-ipam').spec;
+    expect(after.volumes).to.have.deep.members([...before.volumes, { name: 'audit', emptyDir: { sizeLimit: '1Gi' } }]);
+    const [{ volumeMounts: mounts = [], env }] = before.containers as [Container];
+    expect(after.containers[0]?.volumeMounts).to.have.deep.members([...mounts, { name: 'audit', mountPath: '/audit' }]);
+    const variable = { name: 'HOLDFAST_AUDIT_LOG', value: '/audit/audit.log' };
+    expect(after.containers[0]?.env).to.have.deep.members([...env, variable]);
+    expect(mounts.map(({ name }) => name)).to.include('ipam-certificate');
   });
 });

@@ -19,6 +19,7 @@ export interface Container {
   name: string;
   args: string[];
   env: { name: string; value?: string }[];
+  volumeMounts?: { name: string; mountPath: string }[];
   ports: { name: string; containerPort: number }[];
   resources: { requests: { cpu: string; memory: string }; limits: { memory: string } };
   securityContext: object;
@@ -36,6 +37,7 @@ export interface PodTemplate {
     topologySpreadConstraints: object[];
     securityContext: object;
     containers: Container[];
+    volumes: { name: string }[];
   };
 }
 

@@ -52,14 +52,15 @@ export const VARIANTS: Readonly<Record<string, Variant>> = {
   },
 };
 
-/** What `kustomize build` prints for the base with these components. */
-export function kustomizeBase(components: readonly string[]): Promise<Manifest[]> {
+/** What `kustomize build` prints for the base with these components and patches. */
+export function kustomizeBase(components: readonly string[], patches: readonly object[] = []): Promise<Manifest[]> {
   return withFolder(async (folder) => {
     // kustomize takes relative paths only
     const manifests = relative(folder, MANIFESTS);
     const kustomization = {
       resources: [join(manifests, 'base')],
       components: components.map((name) => join(manifests, 'components', name)),
+      patches,
     };
     await writeFile(join(folder, 'kustomization.yaml'), JSON.stringify(kustomization));
     return kustomizeBuild(folder);
