@@ -61,9 +61,9 @@ describe('a bundle', () => {
     );
   }
 
-  function write(file = join(folder, 'bundle.tar.gz')): ReturnType<typeof writeBundle> {
+  function write(file = join(folder, 'bundle.tar.gz'), namespace?: string): ReturnType<typeof writeBundle> {
     const { transport } = harness;
-    const options = { namespace: undefined, sinceSeconds: 3600 };
+    const options = { namespace, sinceSeconds: 3600 };
     const deps = { now: NOW, showProgress: () => undefined };
     return writeBundle({ client: new Client(transport), transport, home: 'default' }, { file }, options, deps);
   }
@@ -99,6 +99,29 @@ describe('a bundle', () => {
     expect(missing.join('\n')).to.match(/^MISSING {2}metrics\/holdfast-system\.holdfast-ipam-x\.txt: .*401/m);
     expect((await stat(file)).mode & 0o077).to.equal(0);
     expect(harness.server.seen.filter(({ path }) => path.includes('secrets'))).to.deep.equal([]);
+  });
+
+  it('of one namespace reports nothing of the networks and leases of others, also for administrators', async () => {
+    const config = '{"name": "acquisition", "type": "bridge", "ipam": {"type": "Holdfast"}}';
+    const nadOf = (namespace: string) => ({
+      metadata: { namespace, name: 'secret-project', creationTimestamp: '2020-01-01T00:00:00Z' },
+      spec: { config },
+    });
+    const owner = { kind: 'Pod', namespace: 'rival', name: 'pod', uid: 'gone' };
+    const lease = { metadata: { name: 'blue.1', creationTimestamp: '2020-01-01T00:00:00Z' }, spec: { owner } };
+    serve({
+      '/apis/k8s.cni.cncf.io/v1/network-attachment-definitions': () => ({
+        body: { metadata: {}, items: [nadOf('rival'), nadOf('lab')] },
+      }),
+      [LEASES]: ({ query }) => ({ body: { metadata: {}, items: query.has('labelSelector') ? [] : [lease] } }),
+    });
+    const { missing } = await write(join(folder, 'bundle.tar.gz'), 'lab');
+    expect(missing).to.deep.equal([]);
+    execFileSync('tar', ['--extract', '--gzip', '--file', join(folder, 'bundle.tar.gz'), '--directory', folder]);
+    for (const name of ['doctor', 'status']) {
+      const report = await readFile(join(folder, FOLDER, `${name}.json`), 'utf8');
+      expect(report).to.include('lab/secret-project').and.not.include('rival');
+    }
   });
 
   it('has only those annotations of a VM and its template that concern networks', async () => {

@@ -3,12 +3,14 @@ import { rm } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
+import { nadNamespaceOf } from '../../api/address-pool.js';
+import { type KubeObject, splitKey } from '../../api/meta.js';
 import { StatusError, TransportError } from '../../kube/errors.js';
 import { VERSION } from '../../process/version.js';
 import type { Connection } from '../cluster-client.js';
 import { CommandError } from '../exit-code.js';
 import { diagnose, isUnchecked } from '../doctor/diagnose.js';
-import { observeCluster } from '../doctor/observe.js';
+import { type NarrowedList, type ObservedCluster, observeCluster } from '../doctor/observe.js';
 import { reportOf } from '../doctor/finding.js';
 import { findNamespacesOrDefault } from '../installation.js';
 import type { Output } from '../output.js';
@@ -34,7 +36,7 @@ export async function writeBundle(
   { now, showProgress }: { now: number; showProgress: (text: string) => void },
 ): Promise<{ readonly missing: readonly string[]; readonly isUnchecked: boolean }> {
   const notes = new BundleNotes();
-  const { reports, hasNothing } = await readReports({ client, home: options.namespace ?? home }, notes, showProgress);
+  const { reports, hasNothing } = await readReports({ client, home }, options, notes, showProgress);
   const namespaces = await findNamespacesOrDefault(client);
   const time = new Date(now).toISOString();
   const sources = { client, transport, namespaces, showProgress, limits: BUNDLE_LIMITS, version: VERSION, time };
@@ -66,11 +68,13 @@ async function writeFile(bytes: AsyncIterable<Buffer>, file: string): Promise<vo
 /** @throws {TransportError | StatusError} if the API server does not answer, or does not accept the credentials */
 async function readReports(
   { client, home }: Pick<Connection, 'client' | 'home'>,
+  { namespace }: BundleOptions,
   notes: BundleNotes,
   showProgress: (text: string) => void,
 ): Promise<{ readonly reports: Record<string, string>; readonly hasNothing: boolean }> {
   try {
-    const observed = await observeCluster(client, { withData: true, home, showProgress });
+    const all = await observeCluster(client, { withData: true, home: namespace ?? home, showProgress });
+    const observed = namespace === undefined ? all : narrowTo(namespace, all);
     const findings = diagnose(observed, VERSION);
     for (const refused of observed.refused) notes.refused('status and doctor', refused);
     const hasNothing = isUnchecked(observed);
@@ -84,6 +88,26 @@ async function readReports(
     notes.missing('status and doctor', error);
     return { reports: {}, hasNothing: false };
   }
+}
+
+/** Leaves out the VMs, networks and leases of other namespaces, which somebody else may own than who gives the bundle away. */
+function narrowTo(namespace: string, observed: ObservedCluster): ObservedCluster {
+  const ownOf = <T extends KubeObject>(list: readonly T[] | undefined) =>
+    list?.filter(({ metadata }) => metadata.namespace === namespace);
+  const { nads, claims, vms, events, launchers, pools, leases, lockedLeases } = observed;
+  const narrowed = {
+    ...{ nads: ownOf(nads), claims: ownOf(claims), vms: ownOf(vms) },
+    ...{ events: ownOf(events), launchers: ownOf(launchers) },
+  };
+  return {
+    ...observed,
+    ...narrowed,
+    pools: pools?.filter((pool) => (nadNamespaceOf(pool) ?? namespace) === namespace),
+    leases: leases?.filter(({ owner }) => owner.namespace === namespace),
+    lockedLeases: lockedLeases?.filter(({ secret }) => splitKey(secret).namespace === namespace),
+    onlyNamespace: namespace,
+    narrowed: Object.keys(narrowed) as NarrowedList[],
+  };
 }
 
 function textsOf(name: string, { data, lines }: Output): Record<string, string> {
