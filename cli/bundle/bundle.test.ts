@@ -136,6 +136,24 @@ describe('a bundle', () => {
     expect(text).not.to.include('licence');
   });
 
+  it('has the newest lines of a log that is longer than its bound', async () => {
+    const log = Array.from({ length: 1_000 }, (_, index) => `line ${index}\n`).join('');
+    serve({
+      [IN_SYSTEM]: () => ({ body: { metadata: {}, items: [POD] } }),
+      [`${IN_SYSTEM}/holdfast-ipam-x/log`]: () => ({ body: log }),
+    });
+    const { transport } = harness;
+    const sources = { client: new Client(transport), transport, namespaces: new Set(['holdfast-system']) };
+    const limits = { ...BUNDLE_LIMITS, logBytes: 20 };
+    const rest = { limits, version: '0.1.0', time: '', showProgress: () => undefined };
+    const notes = new BundleNotes();
+    const logs: string[] = [];
+    for await (const { path, text } of collectBundle({}, notes, {}, { ...sources, ...rest }))
+      if (path[0] === 'logs') logs.push(text);
+    expect(logs, 'whole lines').to.deep.equal(['line 998\nline 999\n', 'line 998\nline 999\n']);
+    expect(notes.lines[0]).to.match(/^CUT {6}logs\/.*\/ipam.log: only the last 20 bytes$/);
+  });
+
   it('names what the user may not read, and has the rest', async () => {
     serve({ '/api/v1/nodes': () => forbidden('nodes'), [LEASES]: () => ({ status: 404, body: {} }) });
     const missing = (await write()).missing.join('\n');

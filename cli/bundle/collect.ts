@@ -132,8 +132,9 @@ async function* readOutput(
   const query = kind === 'log' ? { ...request.query, sinceSeconds } : request.query;
   try {
     const { text, isCut } = await transport.text({ method: 'GET', ...request, query }, maxBytes);
-    if (isCut) notes.cut(title, `only the first ${maxBytes} bytes`);
-    yield { path, text: redactText(text) };
+    if (isCut) notes.cut(title, `only the last ${maxBytes} bytes`);
+    // without its beginning, a line may hide that it contains a secret
+    yield { path, text: redactText(isCut ? text.slice(text.indexOf('\n') + 1) : text) };
   } catch (error) {
     notes.missing(title, error);
   }

@@ -11,6 +11,7 @@ describe('the redaction of a bundle', () => {
   const texts: { name: string; given: string; expect: string }[] = [
     { name: 'a private key', given: `a ${KEY} b`, expect: `a ${REDACTED} b` },
     { name: 'a private key that is cut off', given: `a ${KEY.slice(0, 45)}`, expect: `a ${REDACTED}` },
+    { name: 'the end of a private key', given: `${KEY.slice(35)} b ${KEY}`, expect: `${REDACTED} b ${REDACTED}` },
     { name: 'a private key in base64', given: `key ${base64(KEY)}`, expect: `key ${REDACTED}` },
     { name: 'a bearer token', given: 'curl -H "X: Bearer abcdef123"', expect: `curl -H "X: Bearer ${REDACTED}"` },
     { name: 'a JSON web token', given: `jwt ${TOKEN}.`, expect: `jwt ${REDACTED}.` },

@@ -16,6 +16,8 @@ const DROPPED_ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration';
 const COMMAND_LINES: ReadonlySet<string> = new Set(['args', 'command']);
 
 const PRIVATE_KEY = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----|$)/g;
+/** The end of a private key whose beginning is missing, as in the last lines of a log. */
+const END_OF_PRIVATE_KEY = /^[^]*?-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----/;
 /** A PEM file in base64: the encoding of `-----BEGIN`, at its first byte. */
 const ENCODED_PEM = /LS0tLS1CRUdJTi[A-Za-z0-9+/=]+/g;
 const SCHEME = /\b(Bearer|Basic)\s+[\w.~+/-]{6,}=*/gi;
@@ -35,6 +37,7 @@ const ASSIGNMENT = new RegExp(
 export function redactText(text: string): string {
   return text
     .replace(PRIVATE_KEY, REDACTED)
+    .replace(END_OF_PRIVATE_KEY, REDACTED)
     .replace(ENCODED_PEM, (pem) =>
       Buffer.from(pem, 'base64').toString('latin1').includes('PRIVATE KEY') ? REDACTED : pem,
     )

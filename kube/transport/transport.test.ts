@@ -209,11 +209,15 @@ describe('Transport.request', () => {
     expect(await faultOf(harness.get())).to.equal('malformed');
   });
 
-  it('reads the first bytes of an answer that is not JSON, and says whether there were more', async () => {
+  it('reads the last bytes of an answer that is not JSON, and says whether there were more', async () => {
     harness.connect(inTurn({ body: 'line 1\nline 2\n' }));
     const read = (maxBytes: number) => harness.transport.text({ method: 'GET', path: '/log' }, maxBytes);
     expect(await read(14)).to.deep.equal({ text: 'line 1\nline 2\n', isCut: false });
-    expect(await read(6)).to.deep.equal({ text: 'line 1', isCut: true });
+    for (const [maxBytes, text] of [
+      [7, 'line 2\n'],
+      [6, 'ine 2\n'],
+    ] as const)
+      expect(await read(maxBytes)).to.deep.equal({ text, isCut: true });
     expect(harness.server.seen[0]!.headers.accept).to.equal('*/*');
   });
 

@@ -86,14 +86,12 @@ export class Transport {
   }
 
   /**
-   * Reads an answer that is not JSON, such as a log.
-   * @returns its first `maxBytes` bytes
+   * Reads an answer that is not JSON, such as a log, whose end is its newest part.
+   * @returns its last `maxBytes` bytes
    * @throws {StatusError | TransportError}
    */
   async text(request: ApiRequest, maxBytes: number): Promise<{ text: string; isCut: boolean }> {
-    return this.#answer({ accept: '*/*', ...request }, ({ body }) =>
-      readFirst(body as AsyncIterable<Buffer>, maxBytes),
-    );
+    return this.#answer({ accept: '*/*', ...request }, ({ body }) => readLast(body as AsyncIterable<Buffer>, maxBytes));
   }
 
   async #answer<R>(request: ApiRequest, read: (answer: HttpResponse) => Promise<R>): Promise<R> {
@@ -278,16 +276,23 @@ function describeRequest(request: ApiRequest): string {
   return `${request.method} ${request.path}`;
 }
 
-async function readFirst(body: AsyncIterable<Buffer>, maxBytes: number): Promise<{ text: string; isCut: boolean }> {
-  const chunks: Buffer[] = [];
+async function readLast(body: AsyncIterable<Buffer>, maxBytes: number): Promise<{ text: string; isCut: boolean }> {
+  let chunks: Buffer[] = [];
   let bytes = 0;
+  let isCut = false;
   for await (const chunk of body) {
-    chunks.push(chunk.subarray(0, maxBytes - bytes));
+    chunks.push(chunk);
     bytes += chunk.length;
-    // leaving the loop destroys the body
-    if (bytes > maxBytes) break;
+    if (bytes <= 2 * maxBytes) continue;
+    // memory stays bounded, and each byte is copied once at most
+    chunks = [Buffer.concat(chunks).subarray(-maxBytes)];
+    bytes = maxBytes;
+    isCut = true;
   }
-  return { text: Buffer.concat(chunks).toString('utf8'), isCut: bytes > maxBytes };
+  const text = Buffer.concat(chunks)
+    .subarray(Math.max(0, bytes - maxBytes))
+    .toString('utf8');
+  return { text, isCut: isCut || bytes > maxBytes };
 }
 
 function queryString(query: Query | undefined): string {
