@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -167,6 +168,21 @@ describe('a bundle', () => {
     expect(isUnchecked).to.equal(true);
     expect(missing.join('\n')).to.include('REFUSED  status and doctor: user "eve" may not list things');
     expect((await stat(join(folder, 'bundle.tar.gz'))).size).to.be.greaterThan(0);
+  });
+
+  it('has its name only when it is complete, and replaces what an interrupted run left', async () => {
+    const seen: string[][] = [];
+    serve({
+      [LEASES]: () => {
+        seen.push(readdirSync(folder));
+        return { body: { metadata: {}, items: [] } };
+      },
+    });
+    await writeFile(join(folder, 'bundle.tar.gz.partial'), 'half an archive');
+    await write();
+    expect(seen.at(-1)).to.deep.equal(['bundle.tar.gz.partial']);
+    expect(readdirSync(folder)).to.deep.equal(['bundle.tar.gz']);
+    execFileSync('tar', ['--list', '--gzip', '--file', join(folder, 'bundle.tar.gz')]);
   });
 
   it('does not replace a file, and says so', async () => {

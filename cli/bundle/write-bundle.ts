@@ -1,5 +1,5 @@
-import { createWriteStream } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { createWriteStream, existsSync } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
@@ -53,16 +53,24 @@ export function bundleName(now: number): string {
   return `holdfast-bundle-${date.replaceAll('-', '')}-${time.replaceAll(':', '')}`;
 }
 
+/** Writes beside the file and renames at the end: after Ctrl-C, half an archive has another name, and the next run replaces it. */
 async function writeFile(bytes: AsyncIterable<Buffer>, file: string): Promise<void> {
+  const partial = `${file}.partial`;
+  refuseExisting(file);
+  await rm(partial, { force: true });
   try {
-    // for its user only; an existing file is never replaced
-    await pipeline(bytes, createGzip(), createWriteStream(file, { flags: 'wx', mode: 0o600 }));
+    // for its user only
+    await pipeline(bytes, createGzip(), createWriteStream(partial, { flags: 'wx', mode: 0o600 }));
+    refuseExisting(file);
+    await rename(partial, file);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST')
-      throw new CommandError(`${file} exists: remove it, or name another file with --output-file`, { cause: error });
-    await rm(file, { force: true });
+    await rm(partial, { force: true });
     throw error;
   }
+}
+
+function refuseExisting(file: string): void {
+  if (existsSync(file)) throw new CommandError(`${file} exists: remove it, or name another file with --output-file`);
 }
 
 /** @throws {TransportError | StatusError} if the API server does not answer, or does not accept the credentials */
