@@ -50,6 +50,10 @@ describe('the command line of kubectl holdfast', () => {
       expect: { command: 'ips', cluster: {}, request: { output: 'table', allNamespaces: false, namespace: 'lab' } },
     },
     {
+      given: 'ips -n=lab -o=json',
+      expect: { command: 'ips', cluster: {}, request: { output: 'json', allNamespaces: false, namespace: 'lab' } },
+    },
+    {
       given: 'ips -A -o json',
       expect: { command: 'ips', cluster: {}, request: { output: 'json', allNamespaces: true } },
     },

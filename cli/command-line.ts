@@ -41,7 +41,9 @@ const COMMON_FLAGS = {
 export function readCliCommandLine(args: readonly string[], output: OutputConfiguration = {}): CommandLine | undefined {
   let parsed: CommandLine | undefined;
   const program = buildProgram((made) => (parsed = made));
-  return readArguments(program, args.length === 0 ? ['--help'] : args, output) ? parsed : undefined;
+  // kubectl reads -n=lab as -n lab, and commander as the namespace =lab
+  const read = args.map((arg) => arg.replace(/^(-[a-zA-Z])=/, '$1'));
+  return readArguments(program, args.length === 0 ? ['--help'] : read, output) ? parsed : undefined;
 }
 
 /** Returns the names of all flags of all commands, without dashes. */
