@@ -16,8 +16,11 @@ const COLUMNS: readonly Column<Row>[] = [
 ];
 const ROWS: readonly Row[] = [
   { name: 'blue', free: 0, note: 'full' },
-  { name: '\u202eneerg', free: 254 },
+  { name: '\u202eneerg', free: 254, note: 'tag \u{E0041}' },
 ];
+
+/** Spec of YAML 1.2, section 5.7: the escapes that go-yaml accepts are those of Unicode scalar values. */
+const HALF_A_CHARACTER = /\\u[dD][89a-fA-F]/;
 
 function printed(format: OutputFormat): string[] {
   const lines: Line[] = [];
@@ -46,4 +49,13 @@ describe('the output of a command', () => {
       expect(lines.join('\n')).not.to.match(/\p{Cf}/u);
       expect(read(lines.join('\n'))).to.deep.equal(ROWS);
     });
+
+  it('is YAML that programs written in Go read: it has no escapes of halves of characters', () => {
+    const data = { '\u{E0041}': 'a\u{E0041}', half: 'a\ud800b' };
+    const lines: Line[] = [];
+    printOutput('yaml', { data, lines: () => [] }, (line) => lines.push(line));
+    const text = lines.map((line) => escapeLine(textOf(line))).join('\n');
+    expect(text).not.to.match(HALF_A_CHARACTER);
+    expect(parse(text)).to.deep.equal({ ...data, half: 'a\ufffdb' });
+  });
 });

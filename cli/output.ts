@@ -1,5 +1,5 @@
 import { Document, isScalar, visit } from 'yaml';
-import { type Line, type Span, escapeCell, hasHiddenCharacters, jsonLines, textOf } from './terminal.js';
+import { type Line, type Span, escapeCell, escapeLine, hasHiddenCharacters, jsonLines, textOf } from './terminal.js';
 
 export const OUTPUT_FORMATS = ['table', 'wide', 'json', 'yaml'] as const;
 export type OutputFormat = (typeof OUTPUT_FORMATS)[number];
@@ -46,12 +46,19 @@ function yamlLines(data: unknown): string[] {
   const document = new Document(JSON.parse(JSON.stringify(data)));
   visit(document, {
     Scalar: (_key, node) => {
-      // writeLine escapes hidden characters as JSON does, which YAML reads only between double quotes
-      if (isScalar(node) && typeof node.value === 'string' && hasHiddenCharacters(node.value))
-        node.type = 'QUOTE_DOUBLE';
+      if (!isScalar(node) || typeof node.value !== 'string' || !hasHiddenCharacters(node.value)) return;
+      // YAML reads escapes only between double quotes, and has none of half a character
+      node.type = 'QUOTE_DOUBLE';
+      node.value = node.value.replaceAll(/\p{Cs}/gu, '\ufffd');
     },
   });
-  return document.toString({ lineWidth: 0 }).trimEnd().split('\n');
+  const lines = document.toString({ lineWidth: 0 }).trimEnd().split('\n');
+  return lines.map((line) => escapeLine(line, escapeForYaml));
+}
+
+/** Programs written in Go reject the escapes of JSON for a character above U+FFFF. */
+function escapeForYaml(character: string): string {
+  return `\\U${(character.codePointAt(0) ?? 0).toString(16).padStart(8, '0')}`;
 }
 
 const GAP = '   ';

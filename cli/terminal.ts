@@ -32,10 +32,8 @@ export function hasHiddenCharacters(text: string): boolean {
  * Escapes characters that are unsafe on a terminal. Objects contain text of tenants, whose escape sequences could move the cursor or forge lines.
  * The escapes are those of JSON, so that JSON keeps its values.
  */
-export function escapeLine(line: string): string {
-  return line.replaceAll(HIDDEN_CHARACTERS, (found) =>
-    Array.from({ length: found.length }, (_, index) => unicodeEscape(found.charCodeAt(index))).join(''),
-  );
+export function escapeLine(line: string, escape = escapeForJson): string {
+  return line.replaceAll(HIDDEN_CHARACTERS, escape);
 }
 
 /** Escapes and shortens a cell of a table because the widest cell determines the column. */
@@ -110,6 +108,8 @@ export function askOnTerminal(question: string): Promise<string> {
   });
 }
 
-function unicodeEscape(unit: number): string {
-  return `\\u${unit.toString(16).padStart(4, '0')}`;
+/** JSON has only escapes of UTF-16: a character above U+FFFF has two. */
+function escapeForJson(character: string): string {
+  const units = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index));
+  return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');
 }
