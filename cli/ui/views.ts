@@ -124,7 +124,7 @@ function vmView({ namespace, name }: ViewRequest, { cluster, stories }: ViewSour
   const isAbout = ({ object }: EventRecord) =>
     object.kind === 'IPAMClaim'
       ? claimNames.has(object.name)
-      : object.name === name || (object.kind === 'Pod' && object.name.startsWith(`virt-launcher-${name}-`));
+      : object.name === name || (object.kind === 'Pod' && isLauncherName(object.name, name));
   const events = cluster
     .eventsOf(namespace)
     .filter(isAbout)
@@ -138,6 +138,12 @@ function vmView({ namespace, name }: ViewRequest, { cluster, stories }: ViewSour
     leases: leases.map((lease) => leaseRow(lease)),
     events: boundedList(events),
   };
+}
+
+/** The API server appends five random characters to the first 58 of a generated name. VM `web-db` has launchers `virt-launcher-web-db-…`, too. */
+function isLauncherName(pod: string, vm: string): boolean {
+  const prefix = `virt-launcher-${vm}-`.slice(0, 58);
+  return pod.startsWith(prefix) && pod.length === prefix.length + 5;
 }
 
 function isWarning({ type }: EventRecord): boolean {

@@ -38,4 +38,20 @@ describe('The view of a VM', () => {
     });
     expect(viewOf('vm2', cluster).vm).to.equal(undefined);
   });
+
+  for (const [name, other] of [
+    ['web', 'web-db'],
+    ['w'.repeat(50), 'w'.repeat(43)],
+  ] as const)
+    it(`has the events of the launchers of VM ${name}, and none of those of VM ${other}`, () => {
+      const launcherOf = (vm: string) => `${`virt-launcher-${vm}-`.slice(0, 58)}x7k2p`;
+      const events = [name, other]
+        .map(launcherOf)
+        .map((pod) => ({
+          ...{ type: 'Warning', reason: 'FailedCreatePodSandBox', message: '', count: 1, last: '' },
+          object: { kind: 'Pod', name: pod },
+        }));
+      const { rows } = viewOf(name, { eventsOf: () => events }).events;
+      expect(rows.map(({ object }) => object)).to.deep.equal([`Pod ${launcherOf(name)}`]);
+    });
 });
