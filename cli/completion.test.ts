@@ -65,6 +65,16 @@ describe('completion', () => {
     });
   }
 
+  it('asks with the rights of all groups of --as-group', async () => {
+    const asked: object[] = [];
+    const connect: ConnectForCompletion = (options, run) => {
+      asked.push(options);
+      return CLUSTER(options, run);
+    };
+    await answer(['pool', '--as', 'jane', '--as-group', 'admins', '--as-group=all', ''], connect);
+    expect(asked).to.deep.equal([{ as: 'jane', asGroup: ['admins', 'all'] }]);
+  });
+
   it('is silent if the cluster cannot be asked, or does not answer in time', async () => {
     expect(await answer(['pool', ''], () => Promise.reject(new Error('no cluster')))).to.deep.equal([]);
     const hanging = new AbortController();

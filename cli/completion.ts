@@ -1,6 +1,7 @@
 import type { Command as Program, Option } from 'commander';
 import type { Client } from '../kube/client.js';
 import type { Resource } from '../kube/resource.js';
+import type { ClusterOptions } from './cluster-client.js';
 import { ADDRESS_POOLS, NAMESPACES, VIRTUAL_MACHINES } from '../kube/resources.js';
 
 /** A user waits for the answer of a key. */
@@ -19,7 +20,7 @@ interface CompletionCluster {
   readonly home: string;
 }
 export type ConnectForCompletion = (
-  options: { readonly kubeconfig?: string; readonly context?: string },
+  options: ClusterOptions,
   run: (cluster: CompletionCluster) => Promise<void>,
 ) => Promise<void>;
 
@@ -41,7 +42,7 @@ export async function answerCompletion(
 
 async function namesOf(
   objects: CompletedObject,
-  given: Readonly<Record<string, string>>,
+  given: GivenOptions,
   connect: ConnectForCompletion,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
@@ -73,8 +74,12 @@ interface Completion {
   readonly prefix: string;
   /** The beginning of the value. */
   readonly current: string;
-  /** Options on the command line, by their names in camel case. */
-  readonly given: Readonly<Record<string, string>>;
+  readonly given: GivenOptions;
+}
+
+/** Options on the command line that have a value, by their names in camel case. */
+interface GivenOptions extends ClusterOptions {
+  readonly namespace?: string;
 }
 
 /**
@@ -113,7 +118,7 @@ interface ReadWords {
   position: number;
   /** The option whose value is next. */
   pending?: Option | undefined;
-  readonly given: Record<string, string>;
+  given: GivenOptions;
 }
 
 function readWords(program: Program, words: readonly string[]): ReadWords {
@@ -121,14 +126,14 @@ function readWords(program: Program, words: readonly string[]): ReadWords {
   for (const word of words) {
     if (read.pending !== undefined) {
       if (word === '=') continue;
-      read.given[read.pending.attributeName()] = word;
+      read.given = withValue(read.given, read.pending, word);
       read.pending = undefined;
     } else if (word.startsWith('-')) {
       const [flag = '', value] = word.split('=', 2);
       const option = findOption(read.command, flag);
       if (option?.required !== true) continue;
       if (value === undefined) read.pending = option;
-      else read.given[option.attributeName()] = value;
+      else read.given = withValue(read.given, option, value);
     } else {
       const next = read.command.commands.find((each) => each.name() === word);
       if (next === undefined) read.position++;
@@ -136,6 +141,12 @@ function readWords(program: Program, words: readonly string[]): ReadWords {
     }
   }
   return read;
+}
+
+/** An option that may be given several times has a list. */
+function withValue(given: GivenOptions, option: Option, value: string): GivenOptions {
+  const name = option.attributeName();
+  return { ...given, [name]: name === 'asGroup' ? [...(given.asGroup ?? []), value] : value };
 }
 
 function findOption(command: Program, flag: string): Option | undefined {
