@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { POLICY_NAMES } from './doctor/check-admission.js';
 import { diagnose } from './doctor/diagnose.js';
 import type { ObservedCluster } from './doctor/observe.js';
-import { formatStatus, statusOf } from './status.js';
+import { type Status, formatStatus, statusOf } from './status.js';
 import { textOf } from './terminal.js';
 import { HEALTHY, unreadyPod, workloadOf } from './testing/healthy-cluster.js';
 
@@ -44,5 +44,13 @@ describe('kubectl holdfast status', () => {
     expect(healthy).to.equal(false);
     expect(text).to.include('agents not ready: node-7');
     expect(text).to.match(/\nnot healthy: \d+ errors$/);
+  });
+
+  it('counts nodes whose agent is not ready if they are many, and has all in JSON', () => {
+    const pods = Array.from({ length: 5_000 }, (_, index) => unreadyPod('agent', `node-${index}`));
+    const observed = { ...HEALTHY, workloads: [workloadOf('agent', '0.1.0', 1)], pods };
+    const { data, lines } = formatStatus(statusOf(observed, [], '0.1.0'));
+    expect(lines(false).map(textOf).join('\n')).to.match(/agents not ready: (node-\d+, ){10}and 4990 more$/m);
+    expect((data as Status).agentsNotReady).to.have.length(5_000);
   });
 });

@@ -5,7 +5,7 @@ import { isUnchecked } from './doctor/diagnose.js';
 import { type Finding, NOTHING_CHECKED, formatFindings, formatRefused, isError } from './doctor/finding.js';
 import type { ObservedCluster } from './doctor/observe.js';
 import { type ComponentState, componentsOf } from './installation.js';
-import { type Column, type Output, count, tableLines } from './output.js';
+import { type Column, type Output, count, firstOfMany, tableLines } from './output.js';
 import type { Line } from './terminal.js';
 
 /** The state of an installation, in a few lines. */
@@ -77,6 +77,9 @@ function webhooksOf({ configurations = [], trialCalls }: ObservedCluster): Statu
   });
 }
 
+/** `-o json` has all. */
+const MAX_NODES = 10;
+
 type ShownComponent = Status['components'][number];
 
 const COLUMNS: readonly Column<ShownComponent>[] = [
@@ -100,7 +103,9 @@ export function formatStatus(status: Status): Output {
       '',
       ...status.webhooks.map(formatWebhook),
       ...(status.policies === undefined ? [] : [`policies: ${status.policies.present} of ${status.policies.expected}`]),
-      ...(status.agentsNotReady.length === 0 ? [] : [`agents not ready: ${status.agentsNotReady.join(', ')}`]),
+      ...(status.agentsNotReady.length === 0
+        ? []
+        : [`agents not ready: ${firstOfMany(status.agentsNotReady, MAX_NODES)}`]),
       `kubectl holdfast: ${status.client}`,
       '',
       ...formatFindings(status.findings),
