@@ -106,6 +106,18 @@ describe('the terminal of kubectl holdfast', () => {
     expect(out.text).to.equal('done\n');
   });
 
+  it('cuts the progress to the width of the terminal: only one line can be erased', () => {
+    const errors = { ...stream(true), columns: 20 };
+    const written: string[] = [];
+    createTerminal(
+      errors,
+      { ...errors, write: (text: unknown) => written.push(String(text)) > 0 },
+      undefined,
+    ).showProgress('1 of 10: worker-1\u0007 → worker-2…');
+    expect(written).to.deep.equal(['1 of 10: worker-1\\…']);
+    expect(written[0]?.length).to.be.lessThan(20);
+  });
+
   it('shows no progress in a file', () => {
     const errors = stream(false);
     createTerminal(errors, errors, undefined).showProgress('1 of 2');

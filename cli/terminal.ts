@@ -88,7 +88,8 @@ export function createTerminal(stdout: TextStream, stderr: TextStream, ask: Term
     showProgress: (text) => {
       if (stderr.isTTY !== true) return;
       erase();
-      if (text !== '') stderr.write(escapeLine(text));
+      // only one line can be erased, and a text as wide as the terminal may begin a second one
+      if (text !== '') stderr.write(truncate(escapeLine(text), (stderr.columns ?? DEFAULT_COLUMNS) - 2));
       isShown = text !== '';
     },
     ask,
