@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { codeOf } from '../test/repository/documents.js';
 import { ROOT, findFiles } from '../test/source-files.js';
 import { UsageError } from '../process/read-arguments.js';
+import { COMMANDS } from './commands/all.js';
 import { readCliCommandLine } from './command-line.js';
 
 const FOLDERS = ['how-to', 'tutorials', 'runbooks'];
@@ -156,4 +157,14 @@ describe('the command line of kubectl holdfast', () => {
       expect(error).to.be.instanceOf(UsageError).and.include({ helpCommand });
     });
   }
+
+  it('has JSON that the reference describes, of each command with -o', async () => {
+    const page = await readFile(join(ROOT, 'docs/reference/kubectl-holdfast.md'), 'utf8');
+    const [, section = ''] = /## JSON and YAML\n([^]*?)\n## /.exec(page) ?? [];
+    const described = [...section.matchAll(/^\| (`[^|]*) \|/gm)].flatMap(([, cell = '']) =>
+      cell.match(/[a-z][a-z ]+/g),
+    );
+    const withOutput = COMMANDS.filter(({ common }) => common?.output === true);
+    expect(described).to.include.members(withOutput.map(({ usage }) => usage.replace(/ [<[].*/, '')));
+  });
 });
