@@ -2,10 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Server, createServer } from 'node:https';
 import { type AddressInfo, type Socket, Server as TcpServer } from 'node:net';
 import { type PeerCertificate, TLSSocket } from 'node:tls';
-import { setImmediate } from 'node:timers/promises';
 import express, { type Express } from 'express';
 import { describeValue } from '../api/json.js';
 import { type Clock, systemClock } from '../kube/clock.js';
+import { TimeSlice } from '../kube/run-in-slices.js';
 import { messageOf } from '../kube/errors.js';
 import type { Logger } from '../kube/log.js';
 import { type BindAddress, ConnectionLimit } from '../process/listening.js';
@@ -70,7 +70,6 @@ export class AdmissionServer {
   #pair: ServingPair | undefined;
   #clientAuthorities: string | undefined;
   #stopping = false;
-  #turn = Promise.resolve();
 
   constructor(options: AdmissionServerOptions) {
     this.#options = options;
@@ -193,13 +192,16 @@ export class AdmissionServer {
   }
 
   async #serve(answer: Route, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const arrivedAt = (this.#options.clock ?? systemClock).now();
+    const { clock = systemClock } = this.#options;
+    const arrivedAt = clock.now();
     try {
       const body = await readBody(request, this.#options.maxBodyBytes ?? MAX_BODY_BYTES, this.#bodies);
       const release = this.#connections.keepOpen(request.socket);
       try {
         await this.#reviews.run(peekNamespace(body.bytes), body.weight, async () => {
-          await this.#nextTurn();
+          const slice = new TimeSlice(clock);
+          // requests that have arrived meanwhile are seen now, so that their time counts and namespaces take turns
+          if (slice.isOver) await slice.renew();
           if (response.destroyed) return; // the client has disconnected
           this.#respond(response, 200, 'application/json', await answer(parseBody(body.bytes), arrivedAt));
         });
@@ -210,12 +212,6 @@ export class AdmissionServer {
     } catch (error) {
       this.#fail(error, response);
     }
-  }
-
-  /** Between two reviews, all requests that have arrived are seen: their time counts while a busy process reviews others. */
-  #nextTurn(): Promise<void> {
-    this.#turn = this.#turn.then(() => setImmediate());
-    return this.#turn;
   }
 
   #fail(failure: unknown, response: ServerResponse): void {
