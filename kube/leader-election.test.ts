@@ -106,6 +106,15 @@ describe('LeaderElection', () => {
     await stopped;
   });
 
+  it('lets nobody write any more when it releases the Lease', async () => {
+    const only = new Candidate(api, 'a');
+    await time.tickAsync(0);
+    const wasLost: boolean[] = [];
+    api.before = () => void wasLost.push(only.election.leaseLost.aborted);
+    await stop(only);
+    expect(wasLost).to.deep.equal([true]);
+  });
+
   it('does not extend a term by a renewal whose answer was read after a pause', async () => {
     const only = new Candidate(api, 'a');
     await time.tickAsync(0);

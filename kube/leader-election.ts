@@ -174,6 +174,7 @@ export class LeaderElection {
     }
     this.#log.info({}, 'stopped leading');
     await callbacks.onStopped();
+    this.#lose(); // before the Lease is released
   }
 
   /**
