@@ -138,3 +138,23 @@ export async function parseAnswer(text: string): Promise<unknown> {
   if (text.length >= LONG_TEXT) await nextTurn();
   return text === '' ? undefined : parseJson(text);
 }
+
+/** Reads a body to its end. @returns its last `maxBytes` bytes */
+export async function readLast(body: AsyncIterable<Buffer>, maxBytes: number): Promise<{ text: string; isCut: boolean }> {
+  let chunks: Buffer[] = [];
+  let bytes = 0;
+  let isCut = false;
+  for await (const chunk of body) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes <= 2 * maxBytes) continue;
+    // memory stays bounded, and each byte is copied once at most
+    chunks = [Buffer.concat(chunks).subarray(-maxBytes)];
+    bytes = maxBytes;
+    isCut = true;
+  }
+  const text = Buffer.concat(chunks)
+    .subarray(Math.max(0, bytes - maxBytes))
+    .toString('utf8');
+  return { text, isCut: isCut || bytes > maxBytes };
+}

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { parseAnswer, readJsonLines, statusErrorOf, transportErrorOf } from './responses.js';
+import { parseAnswer, readJsonLines, readLast, statusErrorOf, transportErrorOf } from './responses.js';
 import { type Clock, type Random, systemClock } from '../clock.js';
 import type { Credentials, RequestHeaders } from './credentials.js';
 import { Deadline } from './deadline.js';
@@ -274,25 +274,6 @@ export type ClientTransport = Pick<Transport, 'request' | 'stream' | 'close'>;
 /** Omits the query, which may be long. */
 function describeRequest(request: ApiRequest): string {
   return `${request.method} ${request.path}`;
-}
-
-async function readLast(body: AsyncIterable<Buffer>, maxBytes: number): Promise<{ text: string; isCut: boolean }> {
-  let chunks: Buffer[] = [];
-  let bytes = 0;
-  let isCut = false;
-  for await (const chunk of body) {
-    chunks.push(chunk);
-    bytes += chunk.length;
-    if (bytes <= 2 * maxBytes) continue;
-    // memory stays bounded, and each byte is copied once at most
-    chunks = [Buffer.concat(chunks).subarray(-maxBytes)];
-    bytes = maxBytes;
-    isCut = true;
-  }
-  const text = Buffer.concat(chunks)
-    .subarray(Math.max(0, bytes - maxBytes))
-    .toString('utf8');
-  return { text, isCut: isCut || bytes > maxBytes };
 }
 
 function queryString(query: Query | undefined): string {
