@@ -58,6 +58,24 @@ describe('the admission server', () => {
     expect(client.sockets).to.have.length(1);
   });
 
+  it('does not count the time in which a client sends its body', async () => {
+    let now = 0;
+    const wait = (arrivedAt: number) => Promise.resolve(String(now - arrivedAt));
+    const routes = { '/mutate-launcher-pods': (_body: unknown, arrivedAt: number) => wait(arrivedAt) };
+    await start({ clock: { ...systemClock, now: () => now }, routes });
+    const socket = connect({ host: '127.0.0.1', port: server.port, ca: certificate.ca });
+    await once(socket, 'secureConnect');
+    const head =
+      'POST /mutate-launcher-pods HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n';
+    socket.write(`${head}expect: 100-continue\r\n\r\n`);
+    await once(socket, 'data'); // the server waits for the body
+    now = 3_000;
+    socket.write('{}');
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    socket.destroy();
+    expect(answer.toString()).to.match(/\r\n\r\n0$/);
+  });
+
   it('knows since when requests wait while others keep the process busy', async () => {
     const WORK_MS = 30;
     let waits: number[] = [];

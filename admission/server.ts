@@ -39,7 +39,7 @@ const STOP_IDLE_MS = 2_000;
 /** After this time, running requests are aborted. */
 const STOP_MS = 10_000;
 
-/** @param arrivedAt when the request arrived, by the server's clock */
+/** @param arrivedAt when the request had arrived completely, by the server's clock */
 type Route = (body: unknown, arrivedAt: number) => Promise<string>;
 
 export interface AdmissionServerOptions {
@@ -193,9 +193,9 @@ export class AdmissionServer {
 
   async #serve(answer: Route, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { clock = systemClock } = this.#options;
-    const arrivedAt = clock.now();
     try {
       const body = await readBody(request, this.#options.maxBodyBytes ?? MAX_BODY_BYTES, this.#bodies);
+      const arrivedAt = clock.now();
       const release = this.#connections.keepOpen(request.socket);
       try {
         await this.#reviews.run(peekNamespace(body.bytes), body.weight, async () => {
