@@ -59,6 +59,21 @@ describe('the addresses of a claim', () => {
     expect(listed).to.have.length(1);
   });
 
+  it("are granted from an administrator's pool that is new, in another address space", async () => {
+    const world = new AgentWorld();
+    world.pools.delete('blue');
+    const config = { ...holdfastConfig({ subnets: [{ cidr: '10.0.0.0/24' }] }), allowPersistentIPs: true };
+    world.put('network-attachment-definitions', nadDefinition('vms/blue', config));
+    world.put('addresspools', adminPool('blue.vms', { nadNamespace: 'vms', namespaces: ['vms'] }));
+    // the watch is behind: only the API server has it
+    world.put('addresspools', adminPool('fabric', { addressSpace: 'fabric' }));
+    world.addVm('vm1', { data: 'blue' }, []);
+    const claim = world.addClaim(makeClaim('vm1', 'data', { nad: 'vms/blue' }), [GRANTED]);
+    world.remove('addressleases', LEASE_NAME);
+    world.addLease(GRANTED, claim, 'fabric', 'fabric');
+    expect(await world.add(world.launcher())).to.equal(GRANTED);
+  });
+
   /** The pool of the NAD serves only its own namespace. The controller has written this NAD into the claim, because the VM names it. */
   const foreign: { name: string; addressSpace: string; pool: string; expect: RegExp }[] = [
     {

@@ -118,8 +118,9 @@ export class ClaimGrants {
     const user = userOfAttachment(attachment);
     const findForeign = () => seen.find(({ record }) => !this.#isOfNetwork(record, user));
     if (findForeign() === undefined) return;
-    // an earlier read may have come before the pool was created
-    await lookup.loadPools([derivedPoolName(nadNamespaceOfUser(user), user.network)], call, clock.now());
+    // an earlier read may have come before a pool was created
+    const pools = [derivedPoolName(nadNamespaceOfUser(user), user.network), ...seen.map(({ record }) => record.pool)];
+    await lookup.loadPools(pools, call, clock.now());
     const foreign = findForeign();
     if (foreign === undefined) return;
     const { pod, selection } = attachment;
