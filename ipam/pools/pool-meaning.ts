@@ -39,19 +39,20 @@ function meaningOf(pool: Pool): string {
   return known;
 }
 
-/** A hash, to save memory: it is kept as long as the pool. Everything counts except what identifies the pool, and what only an administrator sets. */
+/** What identifies a pool, and what only an administrator sets. */
+const NO_MEANING: ReadonlySet<string> = new Set<keyof Pool>([
+  'name',
+  'uid',
+  'network',
+  'nadNamespace',
+  'publishesMetrics',
+]);
+
+/** A hash, to save memory: it is kept as long as the pool. */
 function hashMeaning(pool: Pool): string {
-  const {
-    name: _name,
-    uid: _uid,
-    network: _network,
-    nadNamespace: _namespace,
-    publishesMetrics: _admins,
-    ...meaning
-  } = pool;
-  const { nodeSelector, ...others } = meaning;
-  const nodes = nodeSelector && Object.entries(nodeSelector).sort(([a], [b]) => (a < b ? -1 : 1));
-  const text = JSON.stringify([nodes, others], (_key, value: unknown) => {
+  const meaning = Object.fromEntries(Object.entries(pool).filter(([key]) => !NO_MEANING.has(key)));
+  const text = JSON.stringify(meaning, (key, value: unknown) => {
+    if (key === 'nodeSelector') return Object.entries(value as object).sort();
     if (value instanceof Set) return [...(value as Set<string>)].sort();
     return typeof value === 'bigint' ? value.toString() : value;
   });
