@@ -6,17 +6,23 @@ import { CLAIM_REFERENCE_KEY } from '../api/names.js';
 import { podInterfaceName } from '../api/pod.js';
 import { Cache } from '../kube/informers/cache.js';
 import type { Client } from '../kube/client.js';
-import { systemClock } from '../kube/clock.js';
+import { type Clock, systemClock } from '../kube/clock.js';
+import { TransportError } from '../kube/errors.js';
 import { CLAIM_WATCH } from '../cluster/watch-specs.js';
 import { NAMESPACE, makeLauncherPod, makeVm, makeVmi, networksValue } from '../test/objects/kubevirt-objects.js';
 import { VM1 } from '../test/objects/pod-review.js';
+import { ManualClock } from '../test/manual-clock.js';
 import { readPod } from './reviewed-pod.js';
 import { PodReviewer } from './pod-reviewer.js';
 import type { PodDecision } from './pod-decision.js';
 import { BY_KUBEVIRT } from '../test/objects/launcher-pods.js';
 
 /** A webhook whose caches know VM and VMI of each namespace, and nothing else. */
-function reviewerOf(vmi: VirtualMachineInstance, find: Client['find'] = () => Promise.resolve(undefined)) {
+function reviewerOf(
+  vmi: VirtualMachineInstance,
+  find: Client['find'] = () => Promise.resolve(undefined),
+  clock: Clock = systemClock,
+) {
   const reads: string[] = [];
   const caches = { vmis: new Cache<VirtualMachineInstance>(), vms: new Cache<KubeObject>() };
   for (const namespace of [NAMESPACE, 'other']) {
@@ -33,7 +39,7 @@ function reviewerOf(vmi: VirtualMachineInstance, find: Client['find'] = () => Pr
       },
     },
     gate: { isOpen: () => true },
-    clock: systemClock,
+    clock,
     onLiveRead: () => undefined,
   });
   const podOf = (value: string) => readPod(makeLauncherPod(vmi, value), 'object');
@@ -48,6 +54,31 @@ function reviewerOf(vmi: VirtualMachineInstance, find: Client['find'] = () => Pr
       requester: BY_KUBEVIRT,
     });
   return { create, update, reads };
+}
+
+function vmiWith(networks: number): VirtualMachineInstance {
+  const names = Array.from({ length: networks }, (_, n) => `n${n}`);
+  return makeVmi('vm1', Object.fromEntries(names.map((name) => [name, name])));
+}
+
+/** Reviews launchers of one namespace at the same time. @param latencyMs how long the API server takes for each read */
+async function reviewAtOnce(reviews: number, networks: number, latencyMs: number): Promise<PodDecision[]> {
+  const clock = new ManualClock(0);
+  const vmi = vmiWith(networks);
+  const find: Client['find'] = async (_resource, _ref, call) => {
+    const deadlineMs = call?.deadlineMs ?? Infinity;
+    await clock.sleep(Math.min(latencyMs, deadlineMs));
+    if (deadlineMs < latencyMs) throw new TransportError('deadline', 'no complete response in time');
+    return undefined;
+  };
+  const { create } = reviewerOf(vmi, find, clock);
+  let decisions: PodDecision[] | undefined;
+  void Promise.all(Array.from({ length: reviews }, () => create(networksValue(vmi)))).then((all) => (decisions = all));
+  while (decisions === undefined) {
+    await new Promise(setImmediate);
+    clock.advanceTo(clock.next ?? 0);
+  }
+  return decisions;
 }
 
 describe('the live reads of a review', () => {
@@ -103,8 +134,7 @@ describe('the live reads of a review', () => {
   });
 
   it('do not wait for those of another namespace that never end', async () => {
-    const names = Array.from({ length: 64 }, (_, n) => `n${n}`);
-    const vmi = makeVmi('vm1', Object.fromEntries(names.map((name) => [name, name])));
+    const vmi = vmiWith(64);
     let stuck = 0;
     const { create } = reviewerOf(vmi, (_resource, { namespace }) => {
       if (namespace === 'other') return Promise.resolve(undefined);
@@ -118,5 +148,21 @@ describe('the live reads of a review', () => {
     const verdict = await create(value.replaceAll(`"${NAMESPACE}"`, '"other"'), 'other');
     expect(verdict.allowed).to.equal(true);
     expect(stuck).to.equal(8);
+  });
+
+  it('do not count as unanswered while the API server answers in half a second, however many reviews wait', async () => {
+    const [reviews, networks, latency] = [fc.nat({ max: 60 }), fc.integer({ min: 1, max: 32 }), fc.nat({ max: 500 })];
+    await fc.assert(
+      fc.asyncProperty(reviews, networks, latency, async (...given) => {
+        const decisions = await reviewAtOnce(...given);
+        expect(decisions.filter(({ allowed, isUncertain }) => !allowed && isUncertain)).to.deep.equal([]);
+      }),
+      { numRuns: 20, examples: [[40, 32, 100]] },
+    );
+  });
+
+  it('count as unanswered if the API server needs longer than the time of the review', async () => {
+    const [decision] = await reviewAtOnce(1, 1, 2_001);
+    expect(decision).to.include({ allowed: false, isUncertain: true });
   });
 });

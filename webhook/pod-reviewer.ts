@@ -1,4 +1,4 @@
-import { FairSemaphore, type FairSemaphoreLimits } from '../kube/fair-semaphore.js';
+import { FairSemaphore, FairSemaphoreError, type FairSemaphoreLimits } from '../kube/fair-semaphore.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import type { Lister } from '../kube/informers/cache.js';
 import type { VirtualMachine, VirtualMachineInstance } from '../api/kubevirt.js';
@@ -30,6 +30,8 @@ import { reviewPod } from './pod-mutation.js';
 
 /** For all live reads of one review. The API server waits 5 s for the webhook. */
 const LIVE_READS_TIMEOUT_MS = 2_000;
+/** No read starts with less time left, because its failure would say nothing about the API server. */
+const MIN_READ_MS = 500;
 /** The VMI and the VM. */
 const READS_PER_REVIEW = 2;
 /** The NAD, and the two possible names of the claim. */
@@ -143,7 +145,7 @@ class LiveView implements RecheckableView {
     return this.#rechecked.has(recheckKey(recheck));
   }
 
-  /** Whether the API server did not answer a live read. A read that did not start because of others of its namespace does not count. */
+  /** Whether the API server did not answer a live read. A read that did not start in time does not count. */
   isUnanswered(recheck: Recheck): boolean {
     return this.#unanswered.has(recheckKey(recheck));
   }
@@ -188,8 +190,11 @@ class LiveView implements RecheckableView {
 
   #find<T extends KubeObject>(resource: Resource<T>, key: string): Promise<T | undefined> {
     const { client, clock } = this.#options;
-    const msLeft = () => Math.max(1, this.#deadline - clock.now());
-    const read = () => client.find(resource, splitKey(key), { deadlineMs: msLeft() });
-    return this.#liveReads.run(this.#namespace, 1, read, { ms: msLeft(), clock });
+    const msLeft = () => this.#deadline - clock.now();
+    const read = () => {
+      if (msLeft() < MIN_READ_MS) throw new FairSemaphoreError('earlier live reads of this review took too long');
+      return client.find(resource, splitKey(key), { deadlineMs: msLeft() });
+    };
+    return this.#liveReads.run(this.#namespace, 1, read, { ms: Math.max(0, msLeft() - MIN_READ_MS), clock });
   }
 }
