@@ -44,7 +44,7 @@ export interface CallOptions {
   /** Default: the transport's. */
   deadlineMs?: number;
   signal?: AbortSignal;
-  /** The namespace that a request for a cluster-scoped object serves: namespaces take turns. */
+  /** The namespace that the request serves, if its object is of the cluster or of another namespace: namespaces take turns. */
   tenant?: string;
 }
 

@@ -150,6 +150,17 @@ describe('the live reads of a review', () => {
     expect(stuck).to.equal(8);
   });
 
+  it('take turns by the namespace of the pod, also if they read NADs of another one', async () => {
+    const vmi = makeVmi('vm1', { data: 'other/blue' });
+    const tenants = new Map<string, string | undefined>();
+    const { create } = reviewerOf(vmi, (_resource, { namespace = '' }, call) => {
+      tenants.set(namespace, call?.tenant);
+      return Promise.resolve(undefined);
+    });
+    await create(networksValue(vmi));
+    expect([...tenants]).to.deep.include(['other', NAMESPACE]);
+  });
+
   it('do not count as unanswered while the API server answers in half a second, however many reviews wait', async () => {
     const [reviews, networks, latency] = [fc.nat({ max: 60 }), fc.integer({ min: 1, max: 32 }), fc.nat({ max: 500 })];
     await fc.assert(

@@ -193,7 +193,7 @@ class LiveView implements RecheckableView {
     const msLeft = () => this.#deadline - clock.now();
     const read = () => {
       if (msLeft() < MIN_READ_MS) throw new FairSemaphoreError('earlier live reads of this review took too long');
-      return client.find(resource, splitKey(key), { deadlineMs: msLeft() });
+      return client.find(resource, splitKey(key), { deadlineMs: msLeft(), tenant: this.#namespace });
     };
     return this.#liveReads.run(this.#namespace, 1, read, { ms: Math.max(0, msLeft() - MIN_READ_MS), clock });
   }
