@@ -48,6 +48,12 @@ describe('the client of kubectl holdfast', () => {
     expect(flags).to.equal(` --kubeconfig ${kubeconfig} --as 'eve'\\''s cat' --as-group lab --as-group ops`);
   });
 
+  it('repeats them in commands of Helm by the names that Helm has for them', async () => {
+    const given = { kubeconfig, context: 'bed', as: 'eve', asGroup: ['lab'] };
+    const flags = await withClient(given, ({ helmClusterFlags }) => Promise.resolve(helmClusterFlags));
+    expect(flags).to.equal(` --kubeconfig ${kubeconfig} --kube-context bed --kube-as-user eve --kube-as-group lab`);
+  });
+
   const unusable: { name: string; given: Reply | 'nobody'; expect: string }[] = [
     { name: 'if no server answers', given: 'nobody', expect: 'ECONNREFUSED' },
     { name: 'if another server answers', given: { body: '<html>' }, expect: 'the response is not JSON' },

@@ -18,8 +18,15 @@ export interface ClusterOptions {
   readonly asGroup?: readonly string[];
 }
 
+/** The flags that chose cluster and user, for the end of printed commands: each begins with a space. */
+export interface ClusterFlags {
+  /** For kubectl, and for Flux, whose flags have the same names. */
+  readonly clusterFlags: string;
+  readonly helmClusterFlags: string;
+}
+
 /** A cluster that a command talks to. */
-export interface Connection {
+export interface Connection extends ClusterFlags {
   readonly client: Client;
   /** For requests that are not about objects, such as logs. */
   readonly transport: Transport;
@@ -28,8 +35,6 @@ export interface Connection {
   /** URL of the API server. */
   readonly server: string;
   readonly credentials: Credentials;
-  /** The flags that chose cluster and user, for the end of printed commands: each begins with a space. */
-  readonly clusterFlags: string;
 }
 
 /** For a kubeconfig without a namespace, as for kubectl. */
@@ -53,8 +58,8 @@ export async function withClient<T>(options: ClusterOptions, run: (cluster: Conn
   });
   const { server, namespace: home = DEFAULT_NAMESPACE } = credentials;
   try {
-    const clusterFlags = clusterFlagsOf(options);
-    return await run({ client: new Client(transport), transport, home, server, credentials, clusterFlags });
+    const flags = { clusterFlags: clusterFlagsOf(options), helmClusterFlags: clusterFlagsOf(options, HELM_FLAGS) };
+    return await run({ client: new Client(transport), transport, home, server, credentials, ...flags });
   } catch (error) {
     const message = describeFailure(error, server);
     throw message === undefined ? error : new CommandError(message, { cause: error });
@@ -63,14 +68,26 @@ export async function withClient<T>(options: ClusterOptions, run: (cluster: Conn
   }
 }
 
-function clusterFlagsOf({ kubeconfig, context, as, asGroup = [] }: ClusterOptions): string {
+/** Flags of kubectl that have another name in Helm. */
+const HELM_FLAGS: Readonly<Record<string, string>> = {
+  '--context': '--kube-context',
+  '--as': '--kube-as-user',
+  '--as-group': '--kube-as-group',
+};
+
+function clusterFlagsOf(
+  { kubeconfig, context, as, asGroup = [] }: ClusterOptions,
+  names: Readonly<Record<string, string>> = {},
+): string {
   const flags: [string, string | undefined][] = [
     ['--kubeconfig', kubeconfig],
     ['--context', context],
     ['--as', as],
     ...asGroup.map((group): [string, string] => ['--as-group', group]),
   ];
-  return flags.map(([flag, value]) => (value === undefined ? '' : ` ${flag} ${shellWord(value)}`)).join('');
+  return flags
+    .map(([flag, value]) => (value === undefined ? '' : ` ${names[flag] ?? flag} ${shellWord(value)}`))
+    .join('');
 }
 
 /** As `kubectl --as` and `--as-group`. */

@@ -41,8 +41,8 @@ export const UNINSTALL = defineCommand({
     };
   },
   run: (options, { terminal, connect }) =>
-    connect(async ({ client, server, clusterFlags }) => {
-      const deps = { client, server, clusterFlags, clock: systemClock, concurrency: CONCURRENCY, ...terminal };
+    connect(async (cluster) => {
+      const deps = { ...cluster, clock: systemClock, concurrency: CONCURRENCY, ...terminal };
       return (await uninstall(options, deps)) ? ExitCode.done : ExitCode.failed;
     }),
 });

@@ -75,6 +75,7 @@ export class InstalledCluster extends MemoryCluster {
       concurrency: 1,
       server: 'https://lab',
       clusterFlags: ' --context lab',
+      helmClusterFlags: ' --kube-context lab',
       ask: this.answer === undefined ? undefined : ask,
     };
   }

@@ -17,13 +17,15 @@ const NOTHING: ObservedData = {
   keptPolicy: [],
 };
 
+const FLAGS = { clusterFlags: ' --context lab', helmClusterFlags: ' --kube-context lab' };
+
 function observed(data: Partial<ObservedData>): ObservedInstallation {
   return { installed: [], sharedNamespaces: [], pluginFolder: undefined, data: { ...NOTHING, ...data } };
 }
 
 function commandsFor(metadata: Partial<ObjectMeta>): string[] {
   const agents = { name: 'holdfast-agent', namespace: 'holdfast-agents', ...metadata };
-  return removalCommands([{ resource: DAEMON_SETS, metadata: agents }], '');
+  return removalCommands([{ resource: DAEMON_SETS, metadata: agents }], FLAGS);
 }
 
 describe('the plan of an uninstallation', () => {
@@ -31,17 +33,17 @@ describe('the plan of an uninstallation', () => {
     [
       'Helm',
       { annotations: { 'meta.helm.sh/release-name': 'hf', 'meta.helm.sh/release-namespace': 'net' } },
-      'helm uninstall hf -n net',
+      'helm uninstall hf -n net --kube-context lab',
     ],
     [
       'Flux',
       { labels: { 'kustomize.toolkit.fluxcd.io/name': 'hf', 'kustomize.toolkit.fluxcd.io/namespace': 'ops' } },
-      'flux delete kustomization hf -n ops',
+      'flux delete kustomization hf -n ops --context lab',
     ],
     [
       'Flux',
       { labels: { 'helm.toolkit.fluxcd.io/name': 'hf' }, annotations: { 'meta.helm.sh/release-name': 'hf' } },
-      'flux delete helmrelease hf -n flux-system',
+      'flux delete helmrelease hf -n flux-system --context lab',
     ],
     [
       'Argo CD',
@@ -50,7 +52,7 @@ describe('the plan of an uninstallation', () => {
     ],
     ['Argo CD', { labels: { 'argocd.argoproj.io/instance': 'hf' } }, 'argocd app delete hf'],
     ['OLM', { labels: { 'olm.owner': 'holdfast.v1' } }, 'ClusterServiceVersion holdfast.v1'],
-    ['kubectl', { annotations: { note: 'ours' } }, 'kubectl delete -k <your overlay>'],
+    ['kubectl', { annotations: { note: 'ours' } }, 'kubectl delete -k <your overlay> --context lab'],
   ] as const) {
     it(`removes what ${tool} manages with that tool: ${remedy}`, () => {
       const [command, ...others] = commandsFor(metadata);
@@ -61,7 +63,7 @@ describe('the plan of an uninstallation', () => {
 
   it('shortens a long list of pods', () => {
     const users = Array.from({ length: 7 }, (_, index) => ({ pod: `a/p${index}` }));
-    const [refusal] = findRefusals(observed({ users }), EVERYTHING, '');
+    const [refusal] = findRefusals(observed({ users }), EVERYTHING, FLAGS);
     expect(refusal).to.include('(7): a/p0, a/p1, a/p2, a/p3, a/p4, and 2 more');
   });
 

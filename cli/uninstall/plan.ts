@@ -1,6 +1,7 @@
 import { type KubeObject, type ObjectMeta, objectKey } from '../../api/meta.js';
 import type { Resource } from '../../kube/resource.js';
 import { ADDRESS_BLOCKS, ADDRESS_LEASES, ADDRESS_POOLS, PODS } from '../../kube/resources.js';
+import type { ClusterFlags } from '../cluster-client.js';
 import { DAEMON_SETS, DEPLOYMENTS, POLICIES, POLICY_BINDINGS, STATEFUL_SETS, WEBHOOK_KINDS } from '../installation.js';
 import { firstOfMany } from '../output.js';
 
@@ -72,16 +73,16 @@ const MAX_NAMES = 5;
 export function findRefusals(
   { installed, sharedNamespaces, data }: ObservedInstallation,
   { everything, ignoreRunningPods }: UninstallOptions,
-  clusterFlags: string,
+  flags: ClusterFlags,
 ): string[] {
   if (!everything) return refuseSharedNamespaces(sharedNamespaces);
-  return [...refuseInstalled(installed, clusterFlags), ...(ignoreRunningPods ? [] : refuseUsers(data))];
+  return [...refuseInstalled(installed, flags), ...(ignoreRunningPods ? [] : refuseUsers(data))];
 }
 
 /** Returns how to remove the objects with the tools that created them. Other tools would create them again, or keep a record of them. */
-export function removalCommands(installed: readonly InstalledObject[], clusterFlags: string): string[] {
-  const remedies = new Set(installed.flatMap(({ metadata }) => removalByManager({ metadata }) ?? []));
-  if (remedies.size === 0) return [`kubectl delete -k <your overlay>${clusterFlags}`];
+export function removalCommands(installed: readonly InstalledObject[], flags: ClusterFlags): string[] {
+  const remedies = new Set(installed.flatMap(({ metadata }) => removalByManager({ metadata }, flags) ?? []));
+  if (remedies.size === 0) return [`kubectl delete -k <your overlay>${flags.clusterFlags}`];
   return [...remedies].slice(0, MAX_NAMES);
 }
 
@@ -103,11 +104,11 @@ function refuseSharedNamespaces(shared: readonly SharedNamespace[]): string[] {
   );
 }
 
-function refuseInstalled(installed: readonly InstalledObject[], clusterFlags: string): string[] {
+function refuseInstalled(installed: readonly InstalledObject[], flags: ClusterFlags): string[] {
   if (installed.length === 0) return [];
   const names = firstOfMany(installed.map(describeInstalled), MAX_NAMES);
   return [
-    `Holdfast is still installed (${installed.length}): ${names}. First remove it, and wait until these objects are gone: ${removalCommands(installed, clusterFlags).join('; ')}`,
+    `Holdfast is still installed (${installed.length}): ${names}. First remove it, and wait until these objects are gone: ${removalCommands(installed, flags).join('; ')}`,
   ];
 }
 
@@ -123,16 +124,21 @@ function refuseUsers({ users }: ObservedData): string[] {
  * Returns how to remove an object with the tool that manages it according to the labels and annotations that the tool sets. If somebody else
  * deletes the object, the tool restores it, or keeps a record of it.
  */
-function removalByManager({ metadata }: Pick<KubeObject, 'metadata'>): string | undefined {
+function removalByManager(
+  { metadata }: Pick<KubeObject, 'metadata'>,
+  { clusterFlags, helmClusterFlags }: ClusterFlags,
+): string | undefined {
   const { labels = {}, annotations = {} } = metadata;
   // Flux and Argo CD come before Helm, because they render charts
   const release = labels['helm.toolkit.fluxcd.io/name'];
   if (release !== undefined) {
-    return removalByFlux('helmrelease', release, labels['helm.toolkit.fluxcd.io/namespace']);
+    return removalByFlux('helmrelease', release, labels['helm.toolkit.fluxcd.io/namespace']) + clusterFlags;
   }
   const kustomization = labels['kustomize.toolkit.fluxcd.io/name'];
   if (kustomization !== undefined) {
-    return removalByFlux('kustomization', kustomization, labels['kustomize.toolkit.fluxcd.io/namespace']);
+    return (
+      removalByFlux('kustomization', kustomization, labels['kustomize.toolkit.fluxcd.io/namespace']) + clusterFlags
+    );
   }
   // <application>:<group>/<kind>:<namespace>/<name>
   const application =
@@ -149,7 +155,7 @@ function removalByManager({ metadata }: Pick<KubeObject, 'metadata'>): string | 
   if (chart === undefined) return undefined;
   const namespace = annotations['meta.helm.sh/release-namespace'];
   const option = namespace === undefined ? '' : ` -n ${nameIn(namespace)}`;
-  return `helm uninstall ${nameIn(chart)}${option}`;
+  return `helm uninstall ${nameIn(chart)}${option}${helmClusterFlags}`;
 }
 
 function removalByFlux(kind: string, name: string, namespace = 'flux-system'): string {

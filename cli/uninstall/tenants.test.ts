@@ -98,7 +98,7 @@ describe('kubectl holdfast uninstall, in a cluster with tenants who use the labe
       expect(await uninstall(PLAIN, cluster.deps())).to.equal(true);
       const commands = cluster.printed.filter((line) => line.includes('helm uninstall'));
       expect(commands).to.have.length(5);
-      expect(commands).to.include('  helm uninstall <name>');
+      expect(commands).to.include('  helm uninstall <name> --kube-context lab');
     });
   });
 });

@@ -1,5 +1,5 @@
 import type { Client } from '../../kube/client.js';
-import type { Connection } from '../cluster-client.js';
+import type { ClusterFlags } from '../cluster-client.js';
 import { CommandError } from '../exit-code.js';
 import { count } from '../output.js';
 import { observeInstallation } from './observe.js';
@@ -16,12 +16,10 @@ import {
 import { type RemovalDeps, removeData, withRetriedReads } from './remove.js';
 import { requireRights } from './rights.js';
 
-export interface UninstallDeps extends RemovalDeps {
+export interface UninstallDeps extends RemovalDeps, ClusterFlags {
   readonly client: Pick<Client, 'listAs' | 'create' | 'patch' | 'delete'>;
   /** URL of the API server. */
   readonly server: string;
-  /** Of printed commands. */
-  readonly clusterFlags: Connection['clusterFlags'];
   /** Prints a line of the result. */
   readonly print: (line: string) => void;
   /** Asks the user; undefined without a terminal. */
@@ -44,7 +42,7 @@ export async function uninstall(options: UninstallOptions, deps: UninstallDeps):
   if (isRefused(observed, options, deps)) return false;
   await requireRights(observed, everything, deps.client);
   if (!everything) {
-    for (const line of formatRemovalSteps(observed, deps.clusterFlags)) deps.print(line);
+    for (const line of formatRemovalSteps(observed, deps)) deps.print(line);
     return true;
   }
   if (dryRun) {
@@ -58,7 +56,7 @@ export async function uninstall(options: UninstallOptions, deps: UninstallDeps):
 }
 
 function isRefused(observed: ObservedInstallation, options: UninstallOptions, deps: UninstallDeps): boolean {
-  const refusals = findRefusals(observed, options, deps.clusterFlags);
+  const refusals = findRefusals(observed, options, deps);
   for (const refusal of refusals) deps.printStatus(`refused: ${refusal}`);
   return refusals.length > 0;
 }
@@ -98,16 +96,16 @@ function formatInstallation({ installed, data }: ObservedInstallation): string[]
 }
 
 /** Formats how to remove the installation, and the rest afterwards. */
-function formatRemovalSteps({ installed, pluginFolder }: ObservedInstallation, clusterFlags: string): string[] {
+function formatRemovalSteps({ installed, pluginFolder }: ObservedInstallation, flags: ClusterFlags): string[] {
   return [
     ...(installed.length === 0
       ? []
       : [
           'Nothing has been removed. To remove the processes, policies and rights, run:',
-          ...removalCommands(installed, clusterFlags).map((command) => `  ${command}`),
+          ...removalCommands(installed, flags).map((command) => `  ${command}`),
           'Then new pods on networks with "type": "holdfast" wait until Holdfast is installed again.',
         ]),
-    `To remove what is kept too, run afterwards: kubectl holdfast uninstall --everything${clusterFlags}`,
+    `To remove what is kept too, run afterwards: kubectl holdfast uninstall --everything${flags.clusterFlags}`,
     ...formatPlugin(pluginFolder),
   ];
 }
