@@ -30,6 +30,8 @@ export interface ApplyDeps {
   readonly clock: Pick<Clock, 'wall' | 'sleep'>;
   /** The number of parallel writes. */
   readonly concurrency: number;
+  /** Of printed commands. */
+  readonly clusterFlags: string;
   /** Called after each lease. */
   readonly onProgress: (done: number, of: number) => void;
 }
@@ -169,7 +171,8 @@ async function ensureLease(planned: PlannedLease, pods: Pick<ActivePods, 'has'>,
     const state = stateOfLease(record, request, pods);
     if (state === 'done') return false;
     if (state === undefined || !(await canReplace(record, planned, deps))) {
-      throw new CommandError(`${formatAddress(request.address)} is in use twice: ${describeLeaseHolder(record)}`);
+      const holder = describeLeaseHolder(record, deps.clusterFlags);
+      throw new CommandError(`${formatAddress(request.address)} is in use twice: ${holder}`);
     }
     await replaceLease(record, request, deps);
     return true;

@@ -38,10 +38,11 @@ export function readExisting(
   return { leases: read, claims: new ClaimAddresses(claims, (claim) => spacesOf(claim, nads, targets)), pods };
 }
 
-/** Plans the lease of an address in use, or returns the conflict that prevents it. */
+/** Plans the lease of an address in use, or returns the conflict that prevents it. @param clusterFlags of printed commands */
 export function planLease(
   claimants: readonly AddressUser[],
   taken: ExistingObjects,
+  clusterFlags: string,
 ): PlannedLease | Conflict | undefined {
   const [claimant, ...others] = claimants;
   if (claimant === undefined) return undefined;
@@ -83,7 +84,7 @@ export function planLease(
   if (typeof record === 'string') return conflict('lease', `its lease is invalid: ${record}`);
   const state = stateOfLease(record, request, taken.pods);
   if (state !== undefined) return { ...planned, state, record };
-  return conflict('lease', `is in use by pod ${objectKey(pod)}, and ${describeLeaseHolder(record)}`);
+  return conflict('lease', `is in use by pod ${objectKey(pod)}, and ${describeLeaseHolder(record, clusterFlags)}`);
 }
 
 /** Undefined where somebody else has it who may live, or it is kept for somebody else. */
@@ -106,14 +107,14 @@ function isOwnerGone({ owner }: LeaseRecord, pods: Pick<ActivePods, 'has'>): boo
   return owner?.kind === 'Pod' && !pods.has(owner);
 }
 
-export function describeLeaseHolder(record: LeaseRecord): string {
+export function describeLeaseHolder(record: LeaseRecord, clusterFlags: string): string {
   const { metadata, owner, quarantine } = record;
   const lease = `AddressLease ${metadata.name}`;
   if (metadata.deletionTimestamp !== undefined) return `${lease} is being deleted: wait until it is gone`;
   if (quarantine !== undefined)
-    return `${lease} is quarantined, because ${quarantine.mac} has it: if that is the pod, run kubectl delete alease ${metadata.name}; else delete the pod`;
+    return `${lease} is quarantined, because ${quarantine.mac} has it: if that is the pod, run kubectl delete alease ${metadata.name}${clusterFlags}; else delete the pod`;
   if (owner === undefined || isReservation(record))
-    return `${lease} reserves it: remove the reservation (kubectl holdfast unreserve ${record.pool} ${formatAddress(record.address)}), or delete the pod`;
+    return `${lease} reserves it: remove the reservation (kubectl holdfast unreserve ${record.pool} ${formatAddress(record.address)}${clusterFlags}), or delete the pod`;
   return `${lease} is held by ${owner.kind} ${owner.namespace}/${owner.name} (uid ${owner.uid}): delete one of the two`;
 }
 

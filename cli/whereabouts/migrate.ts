@@ -58,7 +58,7 @@ export async function migrateWhereabouts(options: MigrateOptions, deps: MigrateD
   const observed = await observeForMigration(deps.client, options.namespace);
   refuseUnknownNetwork(observed, options.network);
   if (observed.ipPools.length === 0) await refuseEmptyNamespace(options, deps);
-  const plan = planMigration(observed, options.network);
+  const plan = planMigration(observed, options.network, deps.clusterFlags);
   const data = dataLines(options.output, { plan: asJson(plan) });
   if (data === undefined) printLines(formatMigrationPlan(plan), deps);
   if (!options.apply) {
@@ -89,7 +89,7 @@ async function applyTwice(
   await applyPlan(plan, observed, applied, deps);
   // whereabouts may have allocated more addresses meanwhile
   const now = await observeForMigration(deps.client, options.namespace);
-  const later = planMigration(now, options.network);
+  const later = planMigration(now, options.network, deps.clusterFlags);
   const known = new Set([...applied.leasesMade, ...applied.leasesThere]);
   const news = later.leases.filter(({ name, state }) => state !== 'done' || !known.has(name));
   await applyPlan({ ...later, leases: news }, now, applied, deps);
@@ -132,8 +132,11 @@ async function applyPlan(
   await reserveConflicts(plan.conflicts, there, usual, done);
 }
 
-function applyDeps({ client, clock, concurrency }: MigrateDeps, progress: ApplyDeps['onProgress']): ApplyDeps {
-  return { client, clock, concurrency, onProgress: progress };
+function applyDeps(
+  { client, clock, concurrency, clusterFlags }: MigrateDeps,
+  progress: ApplyDeps['onProgress'],
+): ApplyDeps {
+  return { client, clock, concurrency, clusterFlags, onProgress: progress };
 }
 
 function isPodLease({ request }: PlannedLease): boolean {

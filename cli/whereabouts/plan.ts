@@ -16,8 +16,9 @@ import { TargetPools } from './target-pools.js';
  * Plans the pools and leases for all addresses that whereabouts has allocated. Never throws: the plan names invalid content. The same objects give
  * the same plan.
  * @param network limits the plan to this CNI network and those that share its addresses
+ * @param clusterFlags of printed commands
  */
-export function planMigration(observed: MigrationObservation, network?: string): Plan {
+export function planMigration(observed: MigrationObservation, network?: string, clusterFlags = ''): Plan {
   const { nads: all, conflicts } = readSourceNads(observed.nads);
   const nads = findRelevantNads(all, observed);
   const targets = new TargetPools(nads, observed.pools);
@@ -34,7 +35,7 @@ export function planMigration(observed: MigrationObservation, network?: string):
       const group = poolGroupOf(nad);
       users.set(group, (users.get(group) ?? new Set()).add(pod.metadata.namespace ?? ''));
     }
-    const planned = planLease(claimants, taken);
+    const planned = planLease(claimants, taken, clusterFlags);
     if (planned === undefined) continue;
     if ('request' in planned) leases.push(planned);
     else found.push(planned);

@@ -82,3 +82,22 @@ describe('a printed migration plan ends', () => {
     ]);
   });
 });
+
+describe('the conflicts of a migration', () => {
+  for (const [state, more, command] of [
+    ['reserved', { reserved: true }, 'kubectl holdfast unreserve blue 10.0.0.5'],
+    ['quarantined', { takenBy: '02:00:00:00:00:99' }, 'kubectl delete alease blue.10-0-0-5'],
+  ] as const) {
+    it(`name the command for the same cluster and user if an address is ${state}, before or after the plan`, async () => {
+      const cluster = world();
+      cluster.clusterFlags = ' --context staging --as eve';
+      const lease = leaseOf('10.0.0.5', 1, more);
+      cluster.beforeWrite = () => void cluster.put(ADDRESS_LEASES, lease);
+      await migrateWhereabouts({ ...DRY, apply: true }, cluster.deps());
+      await migrateWhereabouts(DRY, cluster.deps());
+      const commands = cluster.printed.filter((line) => line.includes(command));
+      expect(commands).to.have.length(2);
+      for (const line of commands) expect(line).to.include(`${command} --context staging --as eve`);
+    });
+  }
+});
