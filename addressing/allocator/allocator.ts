@@ -15,7 +15,7 @@ import {
   timesWhenExhausted,
 } from '../lease/lease.js';
 import { byPreferenceOf } from '../lease/lease-preference.js';
-import { type Pool, addressesOf, growthRemedy, subnetOf } from '../pool/pool.js';
+import { type Pool, addressesOf, growthRemedy, isRequestable, subnetOf } from '../pool/pool.js';
 import {
   poolFullMessage,
   heldByMessage,
@@ -37,6 +37,8 @@ export interface AllocationRequest {
   readonly mac?: string;
   /** Addresses kept for the MAC address come before all others. Default: true. */
   readonly prefersSticky?: boolean;
+  /** Released leases that are kept for the owner's workload. They come after reservations, and before all other addresses. Default: none. */
+  readonly former?: readonly LeaseRecord[];
   /** Those of `addresses` that the owner has or had: it may have them even if they are draining. Default: none. */
   readonly kept?: readonly Address[];
   readonly owner: LeaseOwner;
@@ -184,7 +186,7 @@ function conflictingHold(
   return restoreHold?.wasRefused && wasItsOwn ? undefined : restoreHold;
 }
 
-/** Finds the sticky address of the MAC address, else a free one, else one that has cooled down; addresses sticky for others come last. */
+/** Finds a former or sticky address, else a free one, else one that has cooled down; addresses sticky for others come last. */
 function findAny(family: Family, search: AddressSearch): SearchResult {
   const { pool, view, context } = search;
   const sticky = findSticky(family, search);
@@ -201,12 +203,13 @@ function findAny(family: Family, search: AddressSearch): SearchResult {
   return { refusal: exhausted(family, search, cooling) };
 }
 
-/** Finds a sticky address, or refuses to wait for it. @returns undefined if there is none to use or to wait for */
+/** Finds a former or sticky address, or refuses to wait for it. @returns undefined if there is none to use or to wait for */
 function findSticky(family: Family, search: AddressSearch): SearchResult | undefined {
   const { request, view, context } = search;
-  if (request.mac === undefined || request.prefersSticky === false) return undefined;
-  const stickyLeases = view.stickyLeases(family, request.mac, context);
-  for (const lease of [...stickyLeases].sort(byPreferenceOf(request.owner))) {
+  const { mac, former = [], prefersSticky = true } = request;
+  const sticky = mac === undefined || !prefersSticky ? [] : view.stickyLeases(family, mac, context);
+  const leases = [...former.filter(({ address }) => address.family === family), ...sticky];
+  for (const lease of leases.sort(byPreferenceOf(request.owner))) {
     const found = trySticky(lease, search);
     if (found !== undefined) return found;
   }
@@ -217,7 +220,8 @@ function findSticky(family: Family, search: AddressSearch): SearchResult | undef
 function trySticky(lease: LeaseRecord, search: AddressSearch): SearchResult | undefined {
   const { pool, request, view, context } = search;
   const { address, metadata, owner } = lease;
-  if (!isLeasable(pool, address)) return undefined;
+  // the pool may have been narrowed since
+  if (!isRequestable(pool, address)) return undefined;
   const isReservedForRequest =
     isReservation(lease) && metadata.deletionTimestamp === undefined && owner?.uid !== request.owner.uid;
   const refuse = (message: string, retryAt?: number) =>
@@ -260,11 +264,6 @@ function checkAvailability(lease: LeaseRecord, { pool, request, context }: Addre
   const usage = { ...(mac !== undefined && { mac }), ...(launchers && { launchers }) };
   const wanted = { address, addressSpace, pool: name, owner, ...usage };
   return availabilityOf(lease, wanted, context, context.now);
-}
-
-/** True if the pool leases the address. It may have been narrowed since. */
-function isLeasable(pool: Pool, address: Address): boolean {
-  return subnetOf(pool, address)?.requestable.has(address.value) ?? false;
 }
 
 /** After this a pending write has been answered. */

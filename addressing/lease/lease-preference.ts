@@ -2,8 +2,8 @@ import type { LeaseOwner } from '../../api/address-lease.js';
 import { type LeaseRecord, isReservation } from './lease.js';
 
 /**
- * Orders the leases that are kept for one MAC address by preference: reservations, leases of the owner's name, of its namespace, of
- * others; each group latest release first. MAC addresses are not secret, so the own namespace comes before others.
+ * Orders the leases that are kept for an owner or its MAC address by preference: reservations, leases of the owner's name, of its
+ * namespace, of others; each group latest release first. MAC addresses are not secret, so the own namespace comes before others.
  */
 export function byPreferenceOf({ namespace, name }: LeaseOwner): (a: LeaseRecord, b: LeaseRecord) => number {
   const rank = (record: LeaseRecord) => {

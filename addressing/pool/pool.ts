@@ -113,8 +113,12 @@ export function addressesOf(pool: Pool, family: Family, which: LeasableSet): Ran
 
 /** True if the pool leases the address to owners that have it, and to no others. */
 export function isDraining(pool: Pool, address: Address): boolean {
-  const subnet = subnetOf(pool, address);
-  return subnet !== undefined && subnet.leasable.has(address.value) && !subnet.requestable.has(address.value);
+  return subnetOf(pool, address)?.leasable.has(address.value) === true && !isRequestable(pool, address);
+}
+
+/** True if the pool leases the address to anybody who requests it. */
+export function isRequestable(pool: Pool, address: Address): boolean {
+  return subnetOf(pool, address)?.requestable.has(address.value) ?? false;
 }
 
 export function hasDraining({ subnets }: Pool): boolean {

@@ -50,6 +50,17 @@ describeStory('A ResourceQuota on IPAMClaims', (story) => {
     },
   );
 
+  it('lets the successor of a deleted claim have the same addresses, although the quota still counts that claim', async () => {
+    await story().addresses.createNetwork('blue', ['10.78.0.0/24']);
+    await limitClaims(1);
+    await story().createVm('vm1', { data: 'blue' }, { running: false });
+    const claim = await story().waitForClaim('vm1.data');
+    const before = await story().addresses.waitForIPs('vm1.data');
+    await story().claims.remove('vm1.data');
+    await story().claims.waitForSuccessor(claim);
+    expect(await story().addresses.waitForIPs('vm1.data')).to.deep.equal(before);
+  });
+
   for (const [title, makeRoom] of [
     ['raised', () => changeLimit(3)],
     ['deleted', () => story().client.delete(RESOURCE_QUOTAS, story().ref('addresses'))],

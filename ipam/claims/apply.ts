@@ -17,7 +17,7 @@ import { listClaimPods, readOwnerPod } from './running/claim-pods.js';
 import { type LeaseChangeContext, allocateAll, recordMac, releaseAll } from './claim-leases.js';
 import { transformServedClaim } from './claim-transform.js';
 import { type ClaimObservation, leasesOfEarlierClaims } from './observe.js';
-import { type AllocationTermsSource, allocationRequestOf, allocationTermsOf, pick } from './pick.js';
+import { type AllocationTermsSource, allocationRequestOf, allocationTermsOf, formerLeasesOf, pick } from './pick.js';
 import type { Probes } from './probes.js';
 import { shouldProbe } from './probing.js';
 import type { ClaimStep, ClaimStepOf, DesiredClaimStatus } from './step.js';
@@ -112,7 +112,7 @@ async function applyAllocation(
   const [{ purpose }, { claim, resolution }] = [step, observed];
   if (resolution.kind !== 'served') return;
   const { pool } = resolution;
-  const request = allocationRequestOf(step, observed, stickyMAC);
+  const request = { ...allocationRequestOf(step, observed, stickyMAC), former: formerLeasesOf(claim, pool, book) };
   const isProbed = (family: Family) => shouldProbe(observed, family);
   const chosen = pick(claim, pool, request, {
     view: book.view(pool),

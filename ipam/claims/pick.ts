@@ -9,6 +9,7 @@ import {
   findCandidates,
 } from '../../addressing/allocator/allocator.js';
 import { poolFullSubject } from '../../addressing/allocator/refusal-messages.js';
+import { type LeaseRecord, isReservation, isSameWorkload, stateOf } from '../../addressing/lease/lease.js';
 import { leaseOwnerOf } from '../../addressing/lease/lease-record.js';
 import { type LeaseRules, leaseTimesOf } from '../../addressing/lease/lease-times.js';
 import type { Pool } from '../../addressing/pool/pool.js';
@@ -16,6 +17,7 @@ import { type IPAMClaim, claimMacOf, claimOwnerOf } from '../../api/ipam-claim.j
 import { joinKey, objectKey } from '../../api/meta.js';
 import { AllocationReason, IPAM_CLAIM_KIND, REQUESTED_ADDRESSES_ANNOTATION } from '../../api/names.js';
 import type { Clock } from '../../kube/clock.js';
+import type { LeaseBook } from '../leases/lease-book.js';
 import type { ClaimObservation } from './observe.js';
 import { readAddressRequest, readShownAddresses } from './shown/claim-addresses.js';
 import type { RestoreHolds } from './shown/restore-holds.js';
@@ -34,8 +36,8 @@ interface PickInput extends HolderViews {
 }
 
 /**
- * Picks addresses for a claim, or says why there are none. Older waiting claims get free addresses first. Requested and sticky addresses are exempt, because no
- * claim that waits for any address loses one by them.
+ * Picks addresses for a claim, or says why there are none. Older waiting claims get free addresses first. Requested, former and sticky addresses are exempt, because
+ * no claim that waits for any address loses one by them.
  */
 export function pick(
   claim: IPAMClaim,
@@ -63,16 +65,33 @@ export function pick(
 }
 
 /** Families for which the claim takes, or lacks, an address that any claim may get. */
-function familiesNeedingFreeAddress(result: AllocationResult, { mac, families }: AllocationRequest): readonly Family[] {
+function familiesNeedingFreeAddress(result: AllocationResult, request: AllocationRequest): readonly Family[] {
+  const { families } = request;
   if (!result.ok) return result.refusal.reason === AllocationReason.Exhausted ? families : [];
-  const sticky = result.candidates
-    .filter((candidate) => isStickyFor(mac, candidate))
+  const kept = result.candidates
+    .filter((candidate) => isKeptFor(request, candidate))
     .map((candidate) => addressOf(candidate).family);
-  return families.filter((family) => !sticky.includes(family));
+  return families.filter((family) => !kept.includes(family));
 }
 
-function isStickyFor(mac: string | undefined, candidate: AllocationCandidate): boolean {
-  return candidate.kind === 'take' && mac !== undefined && candidate.lease.mac === mac;
+function isKeptFor({ mac, former }: AllocationRequest, candidate: AllocationCandidate): boolean {
+  if (candidate.kind === 'create') return false;
+  const { lease } = candidate;
+  return former?.includes(lease) === true || (mac !== undefined && lease.mac === mac);
+}
+
+/**
+ * Returns the leases that earlier claims for the same interface of the VM released: a successor gets their addresses even if the controller could not
+ * create it at once, and no longer knows them. Reservations go by MAC address. Addresses that a probe found taken are left out.
+ */
+export function formerLeasesOf(claim: IPAMClaim, pool: Pool, book: Pick<LeaseBook, 'ofClaim'>): LeaseRecord[] {
+  const owner = leaseOwnerOf(claim);
+  const isOfEarlierClaim = ({ owner: former }: LeaseRecord) =>
+    former !== undefined && former.uid !== owner.uid && isSameWorkload(former, owner);
+  return book
+    .ofClaim(owner.namespace, owner.name)
+    .filter((lease) => lease.pool === pool.name && stateOf(lease) === 'released' && !isReservation(lease))
+    .filter((lease) => isOfEarlierClaim(lease) && typeof lease.probe !== 'object');
 }
 
 /** Returns what a claim asks of its pool. It may keep the addresses that it shows or runs with, although they are draining. */
