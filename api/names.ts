@@ -61,9 +61,13 @@ export const SHARED_ADDRESSES_ANNOTATION = `${HOLDFAST_GROUP}/shared-addresses`;
 export const CLAIM_MAC = `${HOLDFAST_GROUP}/mac`;
 /** A JSON list of the addresses that the claim should get. */
 export const CLAIM_REQUESTED_ADDRESSES = `${HOLDFAST_GROUP}/requested-addresses`;
-/** `template`: the VM's template makes the claim's request, which ends with that of the template. Absent if the request has another origin. */
+/**
+ * `template`: the VM's template makes the claim's request, which ends with that of the template. `former`: the request repeats the addresses of a claim
+ * that is gone, and yields to the ranges of the pool. Absent if the request has another origin.
+ */
 export const CLAIM_REQUEST_ORIGIN = `${HOLDFAST_GROUP}/request-origin`;
 export const TEMPLATE_ORIGIN = 'template';
+export const FORMER_ORIGIN = 'former';
 /** The MAC address of the guest's interface while its VM runs: lower case, with colons. Responders serve this address. */
 export const CLAIM_GUEST_MAC = `${HOLDFAST_GROUP}/guest-mac`;
 /** The MAC address of the guest, or that of the spec while none runs, and since when the claim has it. Absent: since the claim was created. */

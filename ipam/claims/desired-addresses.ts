@@ -2,9 +2,10 @@ import { type Address, type Family, formatAddress, sameAddress } from '../../add
 import type { AllocationRefusal } from '../../addressing/allocator/allocator.js';
 import { namespaceRefusal } from '../../addressing/directory/resolution.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
-import { growthRemedy, isDraining } from '../../addressing/pool/pool.js';
+import { growthRemedy, isDraining, isRequestable } from '../../addressing/pool/pool.js';
 import type { ReasonOf } from '../../api/conditions.js';
 import { isBeingDeleted } from '../../api/meta.js';
+import { CLAIM_REQUEST_ORIGIN, FORMER_ORIGIN } from '../../api/names.js';
 import type { ConditionOf } from '../../cluster/claim-conditions.js';
 import type { ClaimObservation } from './observe.js';
 import { readAddressRequest, readShownAddresses } from './shown/claim-addresses.js';
@@ -49,7 +50,7 @@ export function desiredAddressesOf(observed: ClaimObservation): DesiredAddresses
   const { claim, held, pods, running: found } = observed;
   const request = readAddressRequest(claim, observed.pools);
   const shown = readShownAddresses(claim);
-  const requested = request.kind === 'addresses' ? request.addresses : [];
+  const requested = request.kind === 'addresses' ? addressesInForce(request.addresses, observed) : [];
   const movable = pods.length === 0 && !isBeingDeleted(claim);
   const followsRequest = movable && requested.length > 0 && requested.every((address) => isHeld(address, held));
   const running = found.kind === 'addresses' ? found.addresses : [];
@@ -88,6 +89,16 @@ export function desiredAddressesOf(observed: ClaimObservation): DesiredAddresses
       ...(shown.problem !== undefined && { status: shown.problem }),
     },
   };
+}
+
+/** Returns the requested addresses that count. Those of a former claim yield to the ranges of the pool, because no VM requests them. */
+function addressesInForce(
+  requested: readonly Address[],
+  { claim, resolution }: Pick<ClaimObservation, 'claim' | 'resolution'>,
+): readonly Address[] {
+  const isFormer = claim.metadata.annotations?.[CLAIM_REQUEST_ORIGIN] === FORMER_ORIGIN;
+  if (!isFormer || resolution.kind !== 'served') return requested;
+  return requested.filter((address) => isRequestable(resolution.pool, address));
 }
 
 interface RequestedAndUsed {

@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { ADDRESS_DRAINING, PROBE_ANNOTATION } from '../../api/names.js';
+import { formatProbe } from '../../api/probe.js';
 import { ClaimSyncScenario } from './testing/model/claim-sync-scenario.js';
 
 const COOLDOWN_MS = 60_000;
@@ -86,6 +88,16 @@ describe('syncing the successor of a claim of the same VM', () => {
       expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.4']);
     });
 
+    it('allocates another one in place of one that another host has', async () => {
+      await loseClaim();
+      scene.cluster.world.update('addressleases', 'blue.10-0-0-3', ({ metadata }) => {
+        metadata.annotations = { [PROBE_ANNOTATION]: formatProbe({ taken: '02:00:00:00:00:99' }) };
+      });
+      scene.create('a', { owned: true });
+      await settle();
+      expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.4']);
+    });
+
     it('allocates the address that is reserved for its MAC address, not the former one', async () => {
       await loseClaim();
       const mac = '02:00:00:00:00:01';
@@ -103,6 +115,43 @@ describe('syncing the successor of a claim of the same VM', () => {
       scene.create('a', { owned: true });
       await settle();
       expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.4']);
+    });
+  });
+
+  describe('whose request repeats the former addresses', () => {
+    const isFormer = true;
+
+    it('moves out of a range that is drained', async () => {
+      scene.create('a', { owned: true, request: '["10.0.0.3"]', isFormer });
+      await settle();
+      expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.3']);
+      scene.cluster.operate({ do: 'pool', pool: 'draining' });
+      await settle();
+      expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.5']);
+      expect(scene.claim('a').status?.conditions?.map(({ type }) => type)).to.not.include(ADDRESS_DRAINING);
+    });
+
+    it('allocates another address in place of one in a draining range', async () => {
+      scene.cluster.operate({ do: 'pool', pool: 'draining' });
+      scene.create('a', { owned: true, request: '["10.0.0.3/29"]', isFormer });
+      await settle();
+      expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.4']);
+    });
+
+    it('allocates another address in place of one that is not in the pool', async () => {
+      scene.create('a', { owned: true, request: '["192.0.2.1/24"]', isFormer });
+      await settle();
+      expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.3']);
+    });
+
+    it('waits for an address that another claim has', async () => {
+      scene.create('a', { owned: true, request: '["10.0.0.2"]', isFormer });
+      await settle();
+      expect(scene.reasonOf('a')).to.equal('IPAddressConflict');
+      scene.finish('b');
+      await settle();
+      await scene.cluster.coolDown();
+      expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.2']);
     });
   });
 });

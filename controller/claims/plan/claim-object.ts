@@ -10,6 +10,7 @@ import {
   CLAIM_REQUEST_ORIGIN,
   CLAIM_VM_LABEL,
   CLAIM_VM_NETWORK,
+  FORMER_ORIGIN,
   IPAM_CLAIM_API_VERSION,
   IPAM_CLAIM_KIND,
   KUBEVIRT_API_VERSION,
@@ -43,7 +44,7 @@ export function newClaim(
   formerAddresses?: string,
 ): IPAMClaim {
   const annotations = {
-    ...(formerAddresses !== undefined && { [CLAIM_REQUESTED_ADDRESSES]: formerAddresses }),
+    ...(formerAddresses !== undefined && formerRequest(formerAddresses)),
     ...ownerAnnotations(owner),
     ...interfaceAnnotations(desired),
   };
@@ -112,6 +113,11 @@ function metadataChanges(claim: IPAMClaim, owner: ClaimOwner): ClaimChanges {
     ...(labels && { labels }),
     ...(!finalizers.includes(CLAIM_FINALIZER) && { finalizers: [...finalizers, CLAIM_FINALIZER] }),
   };
+}
+
+/** Requests the addresses of a claim that is gone. @param addresses a JSON list */
+export function formerRequest(addresses: string): Record<string, string> {
+  return { [CLAIM_REQUESTED_ADDRESSES]: addresses, [CLAIM_REQUEST_ORIGIN]: FORMER_ORIGIN };
 }
 
 function ownerAnnotations(owner: ClaimOwner): Record<string, string> {

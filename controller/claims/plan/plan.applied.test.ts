@@ -127,6 +127,12 @@ describe('the plan', () => {
       );
     });
 
+    it('does not make the request in the name of the VM', () => {
+      const [action] = plan(observationOf({ vm: restoredVm, claims: [applied()] }));
+      const annotations = action?.kind === 'update' ? action.set.annotations : {};
+      expect(annotations).to.include({ 'ipam.holdfast.dev/request-origin': 'former' });
+    });
+
     it('requests no addresses that cannot be addresses', () => {
       for (const ips of ['10.0.0.5/24', [{}], ['x'.repeat(50)], []]) {
         expect(addressesOf({ vm: restoredVm, claims: [applied({}, { status: { ips } })] })).to.equal(undefined);

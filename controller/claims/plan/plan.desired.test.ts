@@ -201,10 +201,10 @@ describe('the plan', () => {
 
     it('requests the same addresses for the successor', () => {
       const [action] = plan(observationOf({ vm: vm({ data: 'blue' }), claims: [deleted] }));
-      expect(action).to.have.nested.property(
-        'successor.metadata.annotations.ipam\\.holdfast\\.dev/requested-addresses',
-        '["10.0.0.5/24"]',
-      );
+      expect(action).to.deep.nested.include({
+        'successor.metadata.annotations.ipam\\.holdfast\\.dev/requested-addresses': '["10.0.0.5/24"]',
+        'successor.metadata.annotations.ipam\\.holdfast\\.dev/request-origin': 'former',
+      });
       expect(action).to.not.have.nested.property('successor.status');
     });
 

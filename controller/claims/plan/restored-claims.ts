@@ -2,17 +2,10 @@ import type { ClaimOwner, IPAMClaim } from '../../../api/ipam-claim.js';
 import { describeValue, asList, asRecord, asString } from '../../../api/json.js';
 import { controllerOf, isBeingDeleted, objectKey } from '../../../api/meta.js';
 import { EventReason } from '../../../api/event-reasons.js';
-import {
-  CLAIM_REQUESTED_ADDRESSES,
-  CLAIM_REQUEST_ORIGIN,
-  CLAIM_RESTORED,
-  VELERO_RESTORE_NAME,
-  CLAIM_OWNER_UID,
-  LAST_APPLIED_ANNOTATION,
-} from '../../../api/names.js';
+import { CLAIM_RESTORED, VELERO_RESTORE_NAME, CLAIM_OWNER_UID, LAST_APPLIED_ANNOTATION } from '../../../api/names.js';
 import type { Action, WorkloadEvent } from './action.js';
 import { requestText } from './address-requests.js';
-import { type ClaimChanges, changesTo, newClaim, successorOf } from './claim-object.js';
+import { type ClaimChanges, changesTo, formerRequest, newClaim, successorOf } from './claim-object.js';
 import type { DesiredClaim } from './desired-claim.js';
 import type { ObservedWorkload } from './observed-workload.js';
 import { type OwnedClaim, isInUse } from './ownership.js';
@@ -158,9 +151,8 @@ function withoutOwner(owned: OwnedClaim): ClaimChanges | undefined {
   return { ownerReferences: others, annotations: requestOf(appliedRequestOf(owned)) };
 }
 
-/** The request lasts longer than one of the VM's template would. */
-function requestOf(addresses: string | undefined): Record<string, string | null> {
-  return addresses === undefined ? {} : { [CLAIM_REQUESTED_ADDRESSES]: addresses, [CLAIM_REQUEST_ORIGIN]: null };
+function requestOf(addresses: string | undefined): Record<string, string> {
+  return addresses === undefined ? {} : formerRequest(addresses);
 }
 
 function appliedRequestOf({ claim, recordedOwnerUid }: OwnedClaim): string | undefined {

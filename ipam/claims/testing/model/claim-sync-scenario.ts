@@ -25,7 +25,7 @@ export class ClaimSyncScenario {
   }
 
   /** Creates a claim, a second after the previous one. */
-  create(name: Name, given: { request?: string; restored?: string[]; owned?: boolean; mac?: string } = {}): void {
+  create(name: Name, given: Partial<Omit<Extract<Operation, { do: 'create' }>, 'do' | 'name'>> = {}): void {
     this.cluster.world.now += 1000;
     this.cluster.operate({ do: 'create', name, request: undefined, restored: undefined, owned: false, ...given });
   }

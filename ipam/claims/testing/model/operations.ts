@@ -7,6 +7,8 @@ import {
   CLAIM_OWNER_NAME,
   CLAIM_OWNER_UID,
   CLAIM_REQUESTED_ADDRESSES,
+  CLAIM_REQUEST_ORIGIN,
+  FORMER_ORIGIN,
   IPS_ALLOCATED,
 } from '../../../../api/names.js';
 import type { Pod } from '../../../../api/pod.js';
@@ -49,6 +51,8 @@ export type Operation =
       do: 'create';
       name: Name;
       request: string | undefined;
+      /** The request repeats the addresses of a claim that is gone. */
+      isFormer?: boolean;
       restored: string[] | undefined;
       owned: boolean;
       /** The MAC address that its VM names. */
@@ -75,6 +79,7 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
       do: doing('create'),
       name,
       request: fc.oneof({ weight: 2, arbitrary: fc.constant(undefined) }, request),
+      isFormer: fc.boolean(),
       restored: fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, fc.constantFrom(...RESTORED)),
       owned: fc.boolean(),
       mac: fc.option(fc.constantFrom(...MACS), { nil: undefined, freq: 1 }),
@@ -194,7 +199,7 @@ function reserve(world: IpamWorld, { address, mac }: Extract<Operation, { do: 'r
 
 function createClaim(
   world: IpamWorld,
-  { name, request, restored, owned, mac }: Extract<Operation, { do: 'create' }>,
+  { name, request, isFormer = false, restored, owned, mac }: Extract<Operation, { do: 'create' }>,
 ): void {
   const key = `${NAMESPACE}/${name}`;
   if (world.get('ipamclaims', key) !== undefined) return;
@@ -206,6 +211,7 @@ function createClaim(
         [CLAIM_NAD]: `${NAMESPACE}/blue`,
         ...(owned && { [CLAIM_OWNER_NAME]: name, [CLAIM_OWNER_UID]: `vm-${name}` }),
         ...(request !== undefined && { [CLAIM_REQUESTED_ADDRESSES]: request }),
+        ...(isFormer && { [CLAIM_REQUEST_ORIGIN]: FORMER_ORIGIN }),
         ...(mac !== undefined && { [CLAIM_MAC]: mac }),
       },
     },
@@ -258,6 +264,7 @@ function change(world: IpamWorld, name: Name, edit: (claim: IPAMClaim) => void):
 }
 
 function setRequest(metadata: IPAMClaim['metadata'], request: string | undefined): void {
+  delete metadata.annotations?.[CLAIM_REQUEST_ORIGIN];
   if (request === undefined) delete metadata.annotations?.[CLAIM_REQUESTED_ADDRESSES];
   else metadata.annotations = { ...metadata.annotations, [CLAIM_REQUESTED_ADDRESSES]: request };
 }

@@ -4,11 +4,13 @@ import {
   ADDRESS_DRAINING,
   AllocationReason,
   CLAIM_REQUESTED_ADDRESSES,
+  CLAIM_REQUEST_ORIGIN,
+  FORMER_ORIGIN,
   IPS_ALLOCATED,
   REQUEST_HONOURED,
 } from '../../../../api/names.js';
 import { type Address, formatAddress, parseAddress } from '../../../../addressing/address/address.js';
-import { type Pool, addressesOf, compilePool, isDraining } from '../../../../addressing/pool/pool.js';
+import { type Pool, addressesOf, compilePool, isDraining, isRequestable } from '../../../../addressing/pool/pool.js';
 import { conditionOf } from '../../../../cluster/claim-conditions.js';
 import { type Invariants, Violation, leasesHeldBy } from './invariants.js';
 import type { IpamWorld } from './world.js';
@@ -28,9 +30,8 @@ export function checkSettled(world: IpamWorld, inUse: Invariants['inUse']): void
 
 /** Checks that no claim waits for an address that is neither leased nor shown by another claim. Call it once nothing cools down. */
 export function checkWaitList(world: IpamWorld): void {
-  const pool = world.get('addresspools', 'blue');
-  const compiled = pool && compilePool(pool);
-  if (compiled?.ok !== true) return;
+  const pool = poolOf(world);
+  if (pool === undefined) return;
   const leased = world.list('addressleases').map(({ spec }) => parseAddress(spec.address));
   for (const claim of world.list('ipamclaims')) {
     const allocated = conditionOf(claim, IPS_ALLOCATED);
@@ -39,13 +40,19 @@ export function checkWaitList(world: IpamWorld): void {
       .list('ipamclaims')
       .filter((other) => other !== claim)
       .flatMap(shownAddresses);
-    checkWaitReason(claim, allocated, compiled.pool, [...leased, ...shown]);
+    checkWaitReason(claim, allocated, pool, [...leased, ...shown]);
   }
   const shown = world.list('ipamclaims').flatMap(shownAddresses);
   for (const claim of world.list('ipamclaims')) {
     const isUsed = world.get('pods', objectKey(claim)) !== undefined;
-    checkDrained(claim, compiled.pool, [...leased, ...shown], isUsed);
+    checkDrained(claim, pool, [...leased, ...shown], isUsed);
   }
+}
+
+function poolOf(world: IpamWorld): Pool | undefined {
+  const pool = world.get('addresspools', 'blue');
+  const compiled = pool && compilePool(pool);
+  return compiled?.ok === true ? compiled.pool : undefined;
 }
 
 function shownAddresses({ status }: IPAMClaim): Address[] {
@@ -89,7 +96,7 @@ function checkClaim(world: IpamWorld, claim: IPAMClaim): void {
     throw new Violation(`${key} shows ${ips.join()} and has ${held.join()}`);
   }
   if (allocated.status === 'False' && allocated.message === '') throw new Violation(`${key} does not say why`);
-  if (!isBeingDeleted(claim)) checkRequest(claim, ips);
+  if (!isBeingDeleted(claim)) checkRequest(claim, ips, poolOf(world));
 }
 
 /** Surplus leases stay while a pod uses the claim, no pool serves it, or another host has the address that it requests. */
@@ -101,7 +108,7 @@ function isSurplusForbidden(world: IpamWorld, claim: IPAMClaim): boolean {
 
 /** Checks that a claim that no pod uses has left the draining ranges, unless it requests an address of them or nothing else is free. */
 function checkDrained(claim: IPAMClaim, pool: Pool, used: readonly Address[], isUsed: boolean): void {
-  const requested = claim.metadata.annotations?.[CLAIM_REQUESTED_ADDRESSES] ?? '';
+  const requested = isFormer(claim) ? '[]' : requestTextOf(claim);
   const draining = shownAddresses(claim).filter((address) => isDraining(pool, address));
   const condition = conditionOf(claim, ADDRESS_DRAINING);
   if (isBeingDeleted(claim) || conditionOf(claim, IPS_ALLOCATED)?.status !== 'True') return;
@@ -134,11 +141,22 @@ function checkRunning(world: IpamWorld, name: string, addresses: readonly string
   }
 }
 
-function checkRequest(claim: IPAMClaim, ips: readonly string[]): void {
+function requestTextOf({ metadata }: IPAMClaim): string {
+  return metadata.annotations?.[CLAIM_REQUESTED_ADDRESSES] ?? '[]';
+}
+
+/** Returns true if the claim's request repeats the addresses of a claim that is gone. */
+function isFormer({ metadata }: IPAMClaim): boolean {
+  return metadata.annotations?.[CLAIM_REQUEST_ORIGIN] === FORMER_ORIGIN;
+}
+
+function checkRequest(claim: IPAMClaim, ips: readonly string[], pool: Pool | undefined): void {
   const honoured = conditionOf(claim, REQUEST_HONOURED);
-  const text = claim.metadata.annotations?.[CLAIM_REQUESTED_ADDRESSES] ?? '[]';
+  const text = requestTextOf(claim);
   const isReadable = text.startsWith('[');
-  const wanted = isReadable ? (JSON.parse(text) as string[]).map(bareAddress) : [];
+  const requested = isReadable ? (JSON.parse(text) as string[]).map(bareAddress) : [];
+  const yields = (address: string) => isFormer(claim) && pool && !isRequestable(pool, parseAddress(address));
+  const wanted = requested.filter((address) => !yields(address));
   const isOpen = !isReadable || wanted.some((address) => !ips.includes(address));
   const isPending = isOpen && conditionOf(claim, IPS_ALLOCATED)?.status === 'True';
   if (isPending === (honoured !== undefined)) return;
