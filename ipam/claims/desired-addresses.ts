@@ -91,14 +91,19 @@ export function desiredAddressesOf(observed: ClaimObservation): DesiredAddresses
   };
 }
 
-/** Returns the requested addresses that count. Those of a former claim yield to the ranges of the pool, because no VM requests them. */
+/**
+ * Returns the requested addresses that count. Those of a former claim yield to the ranges of the pool and to addresses that the claim has got, because no
+ * VM requests them.
+ */
 function addressesInForce(
   requested: readonly Address[],
-  { claim, resolution }: Pick<ClaimObservation, 'claim' | 'resolution'>,
+  { claim, resolution, held }: Pick<ClaimObservation, 'claim' | 'resolution' | 'held'>,
 ): readonly Address[] {
   const isFormer = claim.metadata.annotations?.[CLAIM_REQUEST_ORIGIN] === FORMER_ORIGIN;
   if (!isFormer || resolution.kind !== 'served') return requested;
-  return requested.filter((address) => isRequestable(resolution.pool, address));
+  const { pool } = resolution;
+  const hasOther = ({ family }: Address) => held.some(({ address }) => address.family === family);
+  return requested.filter((address) => isRequestable(pool, address) && (isHeld(address, held) || !hasOther(address)));
 }
 
 interface RequestedAndUsed {

@@ -131,6 +131,17 @@ describe('syncing the successor of a claim of the same VM', () => {
       expect(scene.claim('a').status?.conditions?.map(({ type }) => type)).to.not.include(ADDRESS_DRAINING);
     });
 
+    it('keeps its new address if the range is no longer drained', async () => {
+      scene.create('a', { owned: true, request: '["10.0.0.3"]', isFormer });
+      for (const pool of ['draining', 'small'] as const) {
+        await settle();
+        scene.cluster.operate({ do: 'pool', pool });
+      }
+      await settle();
+      await scene.cluster.coolDown();
+      expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.5']);
+    });
+
     it('allocates another address in place of one in a draining range', async () => {
       scene.cluster.operate({ do: 'pool', pool: 'draining' });
       scene.create('a', { owned: true, request: '["10.0.0.3/29"]', isFormer });

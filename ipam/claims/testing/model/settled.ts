@@ -155,7 +155,9 @@ function checkRequest(claim: IPAMClaim, ips: readonly string[], pool: Pool | und
   const text = requestTextOf(claim);
   const isReadable = text.startsWith('[');
   const requested = isReadable ? (JSON.parse(text) as string[]).map(bareAddress) : [];
-  const yields = (address: string) => isFormer(claim) && pool && !isRequestable(pool, parseAddress(address));
+  const hasOther = (address: string) => ips.some((ip) => ip !== address && ip.includes(':') === address.includes(':'));
+  const yields = (address: string) =>
+    isFormer(claim) && pool && (hasOther(address) || !isRequestable(pool, parseAddress(address)));
   const wanted = requested.filter((address) => !yields(address));
   const isOpen = !isReadable || wanted.some((address) => !ips.includes(address));
   const isPending = isOpen && conditionOf(claim, IPS_ALLOCATED)?.status === 'True';
