@@ -109,6 +109,15 @@ describe('the pools and networks that are synced', () => {
     expect(await keys()).to.deep.equal(['blue.vms', 'vms/blue']);
   });
 
+  it('on the release of a lease include other pools with its address, in which it may drain', async () => {
+    world.putPool(derived());
+    world.putPool(adminPool('p', { cidr: '10.9.0.0/16' }));
+    world.lease('blue.vms', '10.9.0.5', 'vms/c');
+    await keys();
+    world.release('10.9.0.5');
+    expect(await keys()).to.include('p');
+  });
+
   it('on the end of a restore hold are the pools with its address, whose free addresses it changes', async () => {
     world.putPool(adminPool('p'));
     world.putPool(adminPool('apart', { cidr: '10.9.0.0/24' }));

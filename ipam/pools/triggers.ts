@@ -6,7 +6,7 @@ import type { ObjectChange } from '../../kube/informers/informer.js';
 import { type ParsedNad, changesNetwork } from '../../cluster/transforms.js';
 import type { Address } from '../../addressing/address/address.js';
 import { derivedPoolName } from '../../addressing/pool/derived-pool.js';
-import { isHeldOrReserved } from '../../addressing/lease/lease.js';
+import { type LeaseRecord, isHeldOrReserved } from '../../addressing/lease/lease.js';
 import { affectedPools } from '../../addressing/directory/affected.js';
 import type { NetworkChanges, PoolChanges, PoolDirectory } from '../../addressing/directory/directory.js';
 import { networkKey } from '../../addressing/directory/resolution.js';
@@ -91,12 +91,15 @@ function keysOfNetworks(changes: NetworkChanges, directory: PoolDirectory): stri
 function keysOfLease({ before, after }: LeaseChange, directory: PoolDirectory, pools: PoolSources['cache']): string[] {
   const lease = after ?? before;
   const keys = new Set([lease.pool]);
-  const cameOrWent = before === undefined || after === undefined;
-  if (cameOrWent) for (const name of directory.poolsContaining(lease.addressSpace, lease.address)) keys.add(name);
-  const isFree = after === undefined || !isHeldOrReserved(after);
-  const pool = isFree ? pools.get(lease.pool) : undefined;
+  const changesOthers = before === undefined || after === undefined || isInUse(before) !== isInUse(after);
+  if (changesOthers) for (const name of directory.poolsContaining(lease.addressSpace, lease.address)) keys.add(name);
+  const pool = isInUse(after) ? undefined : pools.get(lease.pool);
   if (pool !== undefined) for (const key of keysOfPool(pool)) keys.add(key);
   return [...keys];
+}
+
+function isInUse(lease: LeaseRecord | undefined): boolean {
+  return lease !== undefined && isHeldOrReserved(lease);
 }
 
 /** The keys of all pools and NADs. */

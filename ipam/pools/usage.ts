@@ -2,12 +2,14 @@ import { LEASE_STATES, type LeaseOwner, type LeaseState } from '../../api/addres
 import { joinKey, splitKey } from '../../api/meta.js';
 import type { Clock } from '../../kube/clock.js';
 import { forEachInSlices } from '../../kube/run-in-slices.js';
+import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import type { AddressSpace } from '../../addressing/allocator/address-space.js';
 import type { Family } from '../../addressing/address/address.js';
 import type { LeaseChange } from '../leases/lease-book.js';
 import type { QuarantinedByMac } from '../../addressing/lease/lease-quarantine.js';
 import { type LeaseRecord, isHeldOrReserved, isResponder, stateOf } from '../../addressing/lease/lease.js';
-import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
+import { type Pool, hasDraining, isDraining, subnetOf } from '../../addressing/pool/pool.js';
+import { inheritedLeasesOf } from './inherited-leases.js';
 
 /** The part of the lease book that is read here. */
 export interface CountedLeases {
@@ -38,7 +40,7 @@ export interface LeaseCounts {
   /** Held leases of claims that no pod uses. */
   readonly stopped: number;
   stoppedOf(family: Family): number;
-  /** Names of held leases and reservations in draining ranges. */
+  /** Names of held leases and reservations in draining ranges, with {@link inheritedLeasesOf inherited} leases. */
   readonly draining: ReadonlySet<string>;
   /** Names of held leases at addresses that the pool may not lease, or no longer. */
   readonly outside: ReadonlySet<string>;
@@ -54,7 +56,8 @@ class FamilyTally implements FamilyLeaseCounts {
 
 class LeaseTally implements LeaseCounts {
   readonly byFamily: Readonly<Record<Family, FamilyTally>> = { 4: new FamilyTally(), 6: new FamilyTally() };
-  readonly draining = new Set<string>();
+  readonly ownDraining = new Set<string>();
+  inheritedDraining: ReadonlySet<string> = new Set();
   readonly outside = new Set<string>();
   readonly ineffectiveReservations = new Set<string>();
   /** Names of leases. */
@@ -73,6 +76,10 @@ class LeaseTally implements LeaseCounts {
     return this.stoppedOf(4) + this.stoppedOf(6);
   }
 
+  get draining(): ReadonlySet<string> {
+    return new Set([...this.ownDraining, ...this.inheritedDraining]);
+  }
+
   stoppedOf(family: Family): number {
     return this.ofStoppedVms[family].size;
   }
@@ -86,11 +93,11 @@ class LeaseTally implements LeaseCounts {
     if (place === 'requestOnly') counts.requestOnly += by;
     if (place === 'outside' && state === 'reserved') counts.ineffective += by;
     const { name } = lease.metadata;
-    this.draining.delete(name);
+    this.ownDraining.delete(name);
     this.outside.delete(name);
     this.ineffectiveReservations.delete(name);
     if (by === 1 && place === 'outside') this.#outsideBy(state)?.add(name);
-    if (by === 1 && place === 'draining' && isHeldOrReserved(lease)) this.draining.add(name);
+    if (by === 1 && place === 'draining' && isHeldOrReserved(lease)) this.ownDraining.add(name);
     if (by === -1) this.ofStoppedVms[lease.address.family].delete(name);
   }
 
@@ -138,17 +145,27 @@ export class PoolUsage {
   }
 
   /**
-   * The same for the current spec.
+   * The same for the current spec. It looks for inherited leases in draining ranges each time.
    * @returns false if the spec has changed meanwhile, which a tenant can do all the time: its change syncs the pool again
    */
   async prepareCurrent(
     name: string,
-    directory: { pool(name: string): Pool | undefined },
+    directory: Pick<PoolDirectory, 'pool' | 'poolsOf'>,
     clock: Pick<Clock, 'now'>,
     signal?: AbortSignal,
   ): Promise<boolean> {
     const pool = directory.pool(name);
     await this.prepare(name, pool, clock, signal);
+    const tally = this.#tallies.get(name);
+    if (pool !== undefined && tally?.pool === pool && hasDraining(pool)) {
+      const inherited = inheritedLeasesOf(pool, directory);
+      const found = new Set<string>();
+      const visit = (lease: LeaseRecord) => {
+        if (isDraining(pool, lease.address) && inherited.includes(lease)) found.add(lease.metadata.name);
+      };
+      const isComplete = await forEachInSlices(this.#leasesOf(inherited.pools), visit, clock, signal);
+      if (isComplete) tally.inheritedDraining = found;
+    }
     return directory.pool(name) === pool;
   }
 
@@ -188,6 +205,11 @@ export class PoolUsage {
       if (unfinished?.counted.has(lease.metadata.name)) this.#countStopped(unfinished.tally, lease);
     }
     return [...changed];
+  }
+
+  /** The leases that each pool has when its turn comes: they change between slices. */
+  *#leasesOf(pools: readonly string[]): Iterable<LeaseRecord> {
+    for (const pool of pools) yield* [...this.#book.ofPool(pool)];
   }
 
   /** Replaces a lease in the unfinished counts. */

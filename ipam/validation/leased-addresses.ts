@@ -3,7 +3,8 @@ import { isHeldOrReserved } from '../../addressing/lease/lease.js';
 import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
 import { type AddressPool, addressSpaceOf } from '../../api/address-pool.js';
 import { formatLeases } from '../pools/named-leases.js';
-import type { PoolLease, PoolLeases, ValidationRefusal } from './review.js';
+import { inheritedLeasesOf } from '../pools/inherited-leases.js';
+import type { PoolLease, PoolLeases, ValidationRefusal, ValidationView } from './review.js';
 
 /** A valid pool, and what it was before the change. */
 export interface PoolChange {
@@ -16,9 +17,11 @@ export interface PoolChange {
   readonly reader?: string;
 }
 
+type ChangeView = Pick<ValidationView, 'leases' | 'networks'>;
+
 /** Refuses changes that would take a leased address out of its network, address space or pool. */
-export function refuseLeaseLosses(change: PoolChange, leases: PoolLeases): ValidationRefusal[] {
-  return [...refuseMove(change, leases), ...refuseShrink(change, leases)];
+export function refuseLeaseLosses(change: PoolChange, view: ChangeView): ValidationRefusal[] {
+  return [...refuseMove(change, view.leases), ...refuseShrink(change, view)];
 }
 
 function refuseMove({ pool, after, oldPool, reader }: PoolChange, leases: PoolLeases): ValidationRefusal[] {
@@ -41,8 +44,12 @@ function refuseMove({ pool, after, oldPool, reader }: PoolChange, leases: PoolLe
   return [{ check: 'address-space', message }];
 }
 
-function refuseShrink({ before, after, reader }: PoolChange, leases: PoolLeases): ValidationRefusal[] {
-  const lost = leasesLeftOut(before, after, leases.ofPool(after.name));
+function refuseShrink({ before, after, reader }: PoolChange, { leases, networks }: ChangeView): ValidationRefusal[] {
+  const inherited = before && inheritedLeasesOf(before, networks);
+  const lost = [after.name, ...(inherited?.pools ?? [])].flatMap((name) => {
+    const left = leasesLeftOut(before, after, leases.ofPool(name));
+    return name === after.name ? left : left.filter((lease) => inherited?.includes(lease));
+  });
   if (lost.length === 0) return [];
   const message =
     `spec.subnets: ${countLeases(lost)} would no longer be in the pool: ${describeLeases(lost, reader)}. ` +

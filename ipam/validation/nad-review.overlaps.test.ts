@@ -39,6 +39,7 @@ describe('a NAD whose addresses are also in another pool of its address space', 
       },
     }));
     const networks = {
+      poolsOf: () => [],
       poolsBySegment: new Map(),
       poolsIn: () => [{ pool: { ...far, subnets }, createdAt: '1', nadNamespace: 'others' }],
       nadsOf: () => [],
@@ -59,6 +60,7 @@ describe('a NAD whose addresses are also in another pool of its address space', 
     const view = validationViewOf({ pools });
     let compared = 0;
     const networks = {
+      poolsOf: () => [],
       poolsBySegment: new Map(),
       poolsIn: () => [],
       nadsOf: () => [],

@@ -148,7 +148,7 @@ function reviewOldestNad(requested: NadPool, others: readonly NadPool[], view: V
   if (oldPool === undefined && view.pools.byIndex(BY_NAD_NAMESPACE, reader).length >= maxPools)
     return refuse({ check: 'limit', message: poolLimitMessage(reader, maxPools) });
   const change = { pool, after, oldPool, before: oldPool && view.networks.pool(name), reader };
-  const losses = refuseLeaseLosses(change, view.leases);
+  const losses = refuseLeaseLosses(change, view);
   if (losses.length > 0) {
     return refuse(
       ...losses.map(({ check, message }) => ({ check, message: `AddressPool ${name} is derived from it: ${message}` })),

@@ -40,7 +40,7 @@ export function reviewPool(review: PoolReview, view: ValidationView): Validation
     );
   }
   const change = { pool: review.pool, after: compiled.pool, oldPool, before: oldPool && servablePool(oldPool) };
-  const refusals = [...refuseConflicts(change, view), ...refuseLeaseLosses(change, view.leases)];
+  const refusals = [...refuseConflicts(change, view), ...refuseLeaseLosses(change, view)];
   return refusals.length > 0 ? refuse(...refusals) : { refusals, warnings: warnOfPool(change, view) };
 }
 

@@ -27,6 +27,8 @@ interface NadLister {
   poolsIn(addressSpace: string): readonly SpacePool[];
   /** NADs of a namespace whose config names the network, oldest first. */
   nadsOf(namespace: string, network: string): readonly ParsedNad[];
+  /** The pools of a network, oldest first. */
+  poolsOf(network: string): readonly EvaluatedPool[];
   /** The pools whose addresses are used on each layer-2 segment. */
   readonly poolsBySegment: ReadonlyMap<string, ReadonlySet<EvaluatedPool>>;
 }
