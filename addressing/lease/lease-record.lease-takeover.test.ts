@@ -23,7 +23,7 @@ const REQUEST: LeaseRequest = {
 };
 
 function launcherLease(spec: Partial<AddressLeaseSpec> = {}): AddressLease {
-  const held = { owner: POD, node: 'n1', containerID: 'c1', interface: 'net1' };
+  const held = { owner: { ...POD }, node: 'n1', containerID: 'c1', interface: 'net1' };
   return {
     metadata: { name: 'blue.10-0-0-5', uid: 'l1', resourceVersion: '7' },
     spec: { address: '10.0.0.5', addressSpace: 'blue', pool: 'blue', ...held, ...spec },
@@ -44,11 +44,21 @@ describe('the lease of a launcher that had no claim', () => {
     expect([releasedAt, node, containerID, podInterface]).to.deep.equal([undefined, undefined, undefined, 'net1']);
   });
 
+  it('passes from a pool that another one has replaced, and keeps the name of its pool', () => {
+    const before = launcherLease({ pool: 'blue.vms' });
+    const record = readLease(before);
+    expect(availabilityOf(record, REQUEST, TIMES, 0)).to.equal(true);
+    const write = reallocateLease(record, REQUEST);
+    if (write.verb !== 'patch') throw new TypeError(write.verb);
+    mergePatch(before, write.body);
+    expect(before.spec).to.deep.include({ owner: CLAIM, pool: 'blue.vms' });
+    expect(before.metadata.labels).to.include({ 'ipam.holdfast.dev/pool': 'blue.vms' });
+  });
+
   const others: { name: string; lease?: Partial<AddressLeaseSpec>; request?: Partial<LeaseRequest> }[] = [
     { name: 'of another pod', lease: { owner: { ...POD, uid: 'pod-2' } } },
     { name: 'of a pod in another namespace', lease: { owner: { ...POD, namespace: 'other' } } },
     { name: 'of another claim', lease: { owner: { ...CLAIM, uid: 'pod-1' } } },
-    { name: 'of another pool', lease: { pool: 'green' } },
     {
       name: 'of an address that is reserved for another MAC address',
       lease: { reserved: true, mac: '02:00:00:00:00:01' },

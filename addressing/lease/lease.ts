@@ -110,7 +110,7 @@ export function availabilityOf(
   now: number,
 ): Availability {
   if (isAnothers(lease, request)) return { holder: holderOf(lease) };
-  if (isReservation(lease) && !(lease.pool === request.pool && hasRequestedMac(lease, request)))
+  if (isReservation(lease) && !(hasPoolFor(lease, request) && hasRequestedMac(lease, request)))
     return { holder: 'reserved' };
   if (stateOf(lease) !== 'released') return true;
   const until = allocatableFrom(lease, request, times, now);
@@ -136,7 +136,8 @@ export function holderOf({ owner, quarantine }: Pick<LeaseRecord, 'owner' | 'qua
  */
 export function reallocateLease(record: LeaseRecord, request: LeaseRequest): LeaseWrite {
   checkAllocatable(record, request);
-  const { owner, pool } = request;
+  const { owner } = request;
+  const { pool } = record;
   const usage = usageOf(request);
   const labels = leaseLabels({ address: formatAddress(request.address), pool, owner, ...omitUndefined(usage) });
   const reservation = stateOf(record) === 'reserved' ? { reserved: true } : {};
@@ -159,7 +160,7 @@ function checkAllocatable(record: LeaseRecord, request: LeaseRequest): void {
   const state = stateOf(record);
   if (state === 'quarantined' || (state === 'held' && !mayTakeOver(record, request)))
     throw new TypeError(`AddressLease ${name} is ${state}: it cannot be allocated`);
-  if (leaseName(request.addressSpace, request.address) !== name || request.pool !== record.pool) {
+  if (leaseName(request.addressSpace, request.address) !== name || !hasPoolFor(record, request)) {
     throw new TypeError(`AddressLease ${name} of pool ${record.pool} cannot be allocated for another address or pool`);
   }
   if (isReservation(record) && !hasRequestedMac(record, request)) {
@@ -167,6 +168,11 @@ function checkAllocatable(record: LeaseRecord, request: LeaseRequest): void {
       `AddressLease ${name} is reserved for ${record.mac ?? 'no MAC address'}: it cannot be allocated for another one`,
     );
   }
+}
+
+/** A lease that is taken over keeps its pool, which another one may have replaced. */
+function hasPoolFor(lease: LeaseRecord, { pool }: LeaseRequest): boolean {
+  return stateOf(lease) === 'held' || lease.pool === pool;
 }
 
 /** The fields of a held lease that change when its owner uses it elsewhere. */

@@ -13,6 +13,15 @@ describe('syncing the first claim of a running VM', () => {
       metadata.annotations!['k8s.v1.cni.cncf.io/network-status'] = JSON.stringify(status);
     });
 
+  /** The derived pool, which the administrator's one has replaced, leased the address. */
+  const leaseFromDerivedPool = () => {
+    const { world } = scene.cluster;
+    const metadata = { name: 'blue.10-0-0-5' };
+    const { spec } = world.get('addressleases', metadata.name)!;
+    world.remove('addressleases', metadata.name);
+    world.create('addressleases', { metadata, spec: { ...spec, pool: 'blue.vms' } });
+  };
+
   beforeEach(() => {
     scene = new ClaimSyncScenario();
   });
@@ -27,6 +36,19 @@ describe('syncing the first claim of a running VM', () => {
       expect(scene.heldBy('a')).to.deep.equal(['10.0.0.5']);
     });
   }
+
+  it('takes over the lease that its launcher has from a pool that another one has replaced', async () => {
+    launch(true);
+    leaseFromDerivedPool();
+    scene.create('a', { owned: true });
+    await scene.cluster.settle();
+    expect(scene.heldBy('a')).to.deep.equal(['10.0.0.5']);
+    expect(conditionOf('IPsAllocated')).to.include({ status: 'True', message: 'Leased from AddressPool blue.vms' });
+    scene.cluster.operate({ do: 'endPod', name: 'a' });
+    await scene.cluster.settle();
+    await scene.cluster.coolDown();
+    expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.5']);
+  });
 
   it('keeps the address of the launcher, and reports why it is not the requested one', async () => {
     launch(true);
@@ -147,24 +169,28 @@ describe('syncing the first claim of a running VM', () => {
     expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.4']);
   });
 
-  it('shows the address of the launcher instead of its own if it saw the lease of the launcher too late', async () => {
-    scene.cluster.operate({ do: 'startLauncher', name: 'a' });
-    scene.create('a', { owned: true });
-    await scene.sync('a');
-    expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.2']);
-    scene.cluster.operate({ do: 'addLauncher', name: 'a', index: 2, late: true, reports: true });
-    const { requests } = await scene.sync('a');
-    expect(requests).to.deep.equal([
-      'GET ipamclaims a',
-      'GET pods',
-      'PATCH addressleases blue.10-0-0-5',
-      'PATCH ipamclaims a status',
-    ]);
-    expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.5']);
-    scene.cluster.operate({ do: 'endPod', name: 'a' });
-    await scene.cluster.settle();
-    expect(scene.heldBy('a')).to.deep.equal(['10.0.0.5']);
-  });
+  for (const isReplaced of [false, true]) {
+    const pool = isReplaced ? 'from a pool that another one has replaced ' : '';
+    it(`shows the address of the launcher instead of its own if it saw the lease of the launcher ${pool}too late`, async () => {
+      scene.cluster.operate({ do: 'startLauncher', name: 'a' });
+      scene.create('a', { owned: true });
+      await scene.sync('a');
+      expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.2']);
+      scene.cluster.operate({ do: 'addLauncher', name: 'a', index: 2, late: true, reports: true });
+      if (isReplaced) leaseFromDerivedPool();
+      const { requests } = await scene.sync('a');
+      expect(requests).to.deep.equal([
+        'GET ipamclaims a',
+        'GET pods',
+        'PATCH addressleases blue.10-0-0-5',
+        'PATCH ipamclaims a status',
+      ]);
+      expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.5']);
+      scene.cluster.operate({ do: 'endPod', name: 'a' });
+      await scene.cluster.settle();
+      expect(scene.heldBy('a')).to.deep.equal(['10.0.0.5']);
+    });
+  }
 
   const stops = [0, 1, 2, 3, 4].flatMap((request) => [false, true].map((applied) => ({ request, applied })));
   for (const { request, applied } of stops) {

@@ -87,7 +87,7 @@ function attachmentOf(pod: ClaimPod, { claim, pool, leasesOf }: RunningInput): A
 function hasOthers({ reported, leases }: Attachment, shown: readonly Address[], { held, pool }: RunningInput): boolean {
   const read = parseAddressList(reported);
   if (!read.ok || read.addresses.length !== shown.length || textOf(read.addresses) === textOf(shown)) return false;
-  const known = [...leases, ...held].filter((lease) => lease.pool === pool.name);
+  const known = [...leases, ...held].filter((lease) => lease.addressSpace === pool.addressSpace);
   return read.addresses.every(
     (address, index) =>
       address.family === shown[index]?.family && known.some((lease) => sameAddress(lease.address, address)),
