@@ -129,7 +129,7 @@ async function applyAllocation(
   metrics.countAllocation(purpose, outcome.kind);
   if (outcome.kind === 'refused') {
     metrics.countRefusal(outcome.refusal.reason);
-    state.onRefused(purpose, outcome.refusal);
+    state.onRefused(step, outcome.refusal);
     startWaiting(key, { claim, pool, ...state.findings }, context);
   } else if (outcome.kind === 'allocated') {
     stopWaiting(key, context);

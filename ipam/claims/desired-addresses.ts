@@ -1,5 +1,10 @@
-import { type Address, type Family, formatAddress, sameAddress } from '../../addressing/address/address.js';
-import type { AllocationRefusal } from '../../addressing/allocator/allocator.js';
+import {
+  type Address,
+  type Family,
+  formatAddress,
+  formatFamily,
+  sameAddress,
+} from '../../addressing/address/address.js';
 import { namespaceRefusal } from '../../addressing/directory/resolution.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import { growthRemedy, isDraining, isRequestable } from '../../addressing/pool/pool.js';
@@ -10,6 +15,7 @@ import type { ConditionOf } from '../../cluster/claim-conditions.js';
 import type { ClaimObservation } from './observe.js';
 import { readAddressRequest, readShownAddresses } from './shown/claim-addresses.js';
 import { conditionMessage } from './status.js';
+import type { DrainRefusals } from './sync-state.js';
 
 /** The addresses that a claim should have, and those that it already holds. */
 export interface DesiredAddresses {
@@ -180,11 +186,11 @@ export function replaceableAddresses(
   return draining.filter((address) => !requested.some((each) => sameAddress(each, address)));
 }
 
-/** Says why the claim keeps an address of a draining range. @param refusal why it cannot get another one */
+/** Says why the claim keeps an address of a draining range. @param refusals why it cannot get another one */
 export function drainingConditionOf(
   { claim, pods, resolution }: ClaimObservation,
   { draining, requested, isMovable }: DrainingAddresses,
-  refusal: AllocationRefusal | undefined,
+  refusals: DrainRefusals = {},
 ): ConditionOf<'AddressDraining'> | undefined {
   const [address] = draining;
   if (address === undefined || resolution.kind !== 'served' || isBeingDeleted(claim)) return undefined;
@@ -201,7 +207,9 @@ export function drainingConditionOf(
     return condition('ClaimInUse', `${subject}, and pod ${pod} uses it: restart the VM to change its address`);
   }
   const closed = namespaceRefusal(claim, resolution.pool);
-  if (closed === undefined && refusal === undefined) return undefined;
-  const why = closed ?? `it has no other address for the claim now: ${growthRemedy(resolution.pool)}`;
+  const refused = draining.filter(({ family }) => refusals[family] !== undefined);
+  if (closed === undefined && refused.length === 0) return undefined;
+  const families = refused.map(({ family }) => formatFamily(family)).join(' or ');
+  const why = closed ?? `it has no other ${families} address for the claim now: ${growthRemedy(resolution.pool)}`;
   return condition('NoOtherAddress', `${subject}. ${conditionMessage(why)}`);
 }

@@ -158,11 +158,10 @@ function evaluateRequest(
   return refusal === undefined ? 'allocate' : falseCondition(refusal.reason, refusal.message);
 }
 
-/** Allocates other addresses for those that are draining, all or none. */
+/** Allocates another address for one that is draining. One family does not wait for the other. */
 function drainStepOf(observed: ClaimObservation, wanted: DesiredAddresses, findings: Findings): ClaimStep | undefined {
-  const families = replaceableAddresses(observed, wanted).map(({ family }) => family);
-  if (families.length === 0 || findings.drain !== undefined) return undefined;
-  return moveStep({ addresses: [], families }, findings, 'drain');
+  const next = replaceableAddresses(observed, wanted).find(({ family }) => findings.drain?.[family] === undefined);
+  return next && moveStep({ addresses: [], families: [next.family] }, findings, 'drain');
 }
 
 /** Addresses change only after live reads: caches may not show yet that a pod uses the claim again or that the request was withdrawn. */

@@ -1,10 +1,11 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { isNewer } from '../../api/meta.js';
+import type { Family } from '../../addressing/address/address.js';
 import type { AllocationRefusal } from '../../addressing/allocator/allocator.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import type { LeaseBook } from '../leases/lease-book.js';
 import type { ClaimPod } from './running/claim-pods.js';
-import type { AllocationPurpose } from './step.js';
+import type { AllocationPurpose, ClaimStepOf } from './step.js';
 
 /** What a sync has learned beyond the caches. */
 export interface Findings {
@@ -17,9 +18,11 @@ export interface Findings {
   /** Why the claim cannot get the addresses that it lacks (`need`) or requests instead (`move`). */
   need?: AllocationRefusal;
   move?: AllocationRefusal;
-  /** Why the claim cannot get another address than the one that is draining. */
-  drain?: AllocationRefusal;
+  /** Why the claim cannot get another address of a family than the one that is draining. */
+  drain?: DrainRefusals;
 }
+
+export type DrainRefusals = Readonly<Partial<Record<Family, AllocationRefusal>>>;
 
 /** The state of one sync: the newest version of its claim, and what its steps have shown. Only its methods change it. */
 export class ClaimSyncState {
@@ -68,8 +71,12 @@ export class ClaimSyncState {
     if (!held.every((lease) => this.#knownLeases.has(lease))) this.findings.isLive = false;
   }
 
-  onRefused(purpose: AllocationPurpose, refusal: AllocationRefusal): void {
-    this.findings[purpose] = refusal;
+  onRefused(
+    { purpose, families }: Pick<ClaimStepOf<'allocate'>, 'purpose' | 'families'>,
+    refusal: AllocationRefusal,
+  ): void {
+    if (purpose !== 'drain') this.findings[purpose] = refusal;
+    else for (const family of families) this.findings.drain = { ...this.findings.drain, [family]: refusal };
   }
 
   onAllocated(purpose: AllocationPurpose): void {

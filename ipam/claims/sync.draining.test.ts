@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { parseAddress } from '../../addressing/address/address.js';
 import { ADDRESS_DRAINING } from '../../api/names.js';
 import { ClaimSyncScenario, type Name } from './testing/model/claim-sync-scenario.js';
 
@@ -85,6 +86,37 @@ describe('syncing a claim whose address is in a draining range', () => {
     await scene.cluster.coolDown();
     expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.4']);
   });
+
+  for (const full of [4, 6] as const) {
+    it(`moves to another address of one family if the pool has none of IPv${full}, and moves to that when one is free`, async () => {
+      scene.finish('a');
+      scene.cluster.operate({ do: 'pool', pool: 'wideDual' });
+      scene.create('b', { owned: true });
+      await scene.cluster.settle();
+      const [ipv4 = '', ipv6 = ''] = scene.ipsOf('b') ?? [];
+      const drainFrom = (rest: { ipv4: string; ipv6: string }) =>
+        scene.cluster.world.update('addresspools', 'blue', ({ spec }) => {
+          spec.subnets = [
+            { cidr: '10.0.0.0/28', gateway: '10.0.0.1', draining: [full === 4 ? rest.ipv4 : ipv4] },
+            { cidr: '2001:db8::/126', draining: [full === 6 ? rest.ipv6 : ipv6] },
+          ];
+        });
+      drainFrom({ ipv4: '10.0.0.0/28', ipv6: '2001:db8::/126' });
+      await scene.cluster.settle();
+      const [kept, left] = full === 4 ? [ipv4, ipv6] : [ipv6, ipv4];
+      expect(scene.ipsOf('b')).to.have.length(2).and.include(kept).and.not.include(left);
+      expect(scene.heldBy('b')).to.have.members(scene.ipsOf('b') ?? []);
+      expect(scene.process.waitList.claimsToWake('blue', parseAddress(kept))).to.include('vms/b');
+      expect(drainingOf('b')?.reason).to.equal('NoOtherAddress');
+      expect(drainingOf('b')?.message).to.match(
+        new RegExp(`^${kept} is in .* blue\\. It has no other IPv${full} address`),
+      );
+      drainFrom({ ipv4, ipv6 });
+      await scene.cluster.settle();
+      expect(scene.ipsOf('b')).to.have.length(2).and.not.include(kept);
+      expect(drainingOf('b')).to.equal(undefined);
+    });
+  }
 
   it('leaves the last free addresses to claims that have none, even if they are younger', async () => {
     occupy('b', '10.0.0.4');

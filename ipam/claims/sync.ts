@@ -94,8 +94,8 @@ function settle(
 ): SyncResult {
   const { key, state, gracePeriods, restoreHolds, clock, waitList } = context;
   if (state.claim !== undefined) restoreHolds.onSynced(state.claim);
-  const { need, move, drain } = state.findings;
-  const refusals = [need, move, drain].filter((refusal) => refusal !== undefined);
+  const { need, move, drain = {} } = state.findings;
+  const refusals = [need, move, ...Object.values(drain)].filter((refusal) => refusal !== undefined);
   if (refusals.length === 0) {
     stopWaiting(key, context);
     if (step.kind === 'await-probe') return { requeueAfterMs: Math.max(step.until - clock.now(), MIN_RETRY_MS) };

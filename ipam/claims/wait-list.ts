@@ -205,7 +205,7 @@ export function startWaiting(
 ): void {
   const refusals = [need, move].filter((refusal) => refusal !== undefined);
   const lacksAny = refusals.some(isPoolExhausted);
-  const isDraining = !lacksAny && drain !== undefined && isPoolExhausted(drain);
+  const isDraining = !lacksAny && Object.values(drain ?? {}).some(isPoolExhausted);
   waitList.set(key, {
     created: claim.metadata.creationTimestamp ?? '',
     ...((lacksAny || isDraining) && { pool }),

@@ -6,7 +6,10 @@ export const STICKY_MS = 180_000;
 const SMALL_V4: PoolSubnet = { cidr: '10.0.0.0/29', gateway: '10.0.0.1', reserved: ['10.0.0.6'] };
 const WIDE_V4: PoolSubnet = { cidr: '10.0.0.0/28', gateway: '10.0.0.1' };
 const V6: PoolSubnet = { cidr: '2001:db8::/126' };
-/** The pool as an administrator sets it up; `gone`: deleted; `moved`: created again in another address space; `draining`: a part of it is to become free; `renumbered`: all of it, beside another subnet; `probed`: addresses are probed. */
+/**
+ * The pool as an administrator sets it up; `gone`: deleted; `moved`: created again in another address space; `draining`, `drainingDual`: a part of it is to
+ * become free. `renumbered`: all of it is, beside another subnet; `probed`: addresses are probed.
+ */
 const POOLS = {
   small: [SMALL_V4],
   wide: [WIDE_V4],
@@ -14,6 +17,10 @@ const POOLS = {
   wideDual: [WIDE_V4, V6],
   moved: [SMALL_V4],
   draining: [{ ...SMALL_V4, draining: ['10.0.0.2-10.0.0.3'] }],
+  drainingDual: [
+    { ...SMALL_V4, draining: ['10.0.0.2-10.0.0.3'] },
+    { ...V6, draining: ['2001:db8::1'] },
+  ],
   renumbered: [{ ...SMALL_V4, draining: ['10.0.0.0/29'] }, { cidr: '10.0.1.0/29' }],
   gone: undefined,
   probed: [SMALL_V4],

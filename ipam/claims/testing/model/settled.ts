@@ -9,7 +9,7 @@ import {
   IPS_ALLOCATED,
   REQUEST_HONOURED,
 } from '../../../../api/names.js';
-import { type Address, formatAddress, parseAddress } from '../../../../addressing/address/address.js';
+import { type Address, type Family, formatAddress, parseAddress } from '../../../../addressing/address/address.js';
 import { type Pool, addressesOf, compilePool, isDraining, isRequestable } from '../../../../addressing/pool/pool.js';
 import { conditionOf } from '../../../../cluster/claim-conditions.js';
 import { type Invariants, Violation, leasesHeldBy } from './invariants.js';
@@ -71,11 +71,13 @@ function checkWaitReason(claim: IPAMClaim, { reason, message }: Condition, pool:
 }
 
 function isFull(pool: Pool, used: readonly Address[]): boolean {
-  return pool.families.some((family) => {
-    const open = addressesOf(pool, family, 'open');
-    const values = used.filter((address) => address.family === family).map(({ value }) => value);
-    return BigInt(new Set(values.filter((value) => open.has(value))).size) >= open.size;
-  });
+  return pool.families.some((family) => isFamilyFull(pool, family, used));
+}
+
+function isFamilyFull(pool: Pool, family: Family, used: readonly Address[]): boolean {
+  const open = addressesOf(pool, family, 'open');
+  const values = used.filter((address) => address.family === family).map(({ value }) => value);
+  return BigInt(new Set(values.filter((value) => open.has(value))).size) >= open.size;
 }
 
 function checkClaim(world: IpamWorld, claim: IPAMClaim): void {
@@ -118,7 +120,7 @@ function checkDrained(claim: IPAMClaim, pool: Pool, used: readonly Address[], is
     );
   }
   const left = draining.filter((address) => !requested.includes(formatAddress(address)));
-  if (!isUsed && left.length > 0 && !isFull(pool, used))
+  if (!isUsed && left.some(({ family }) => !isFamilyFull(pool, family, used)))
     throw new Violation(`${objectKey(claim)} stays in a draining range`);
 }
 
