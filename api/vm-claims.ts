@@ -85,6 +85,11 @@ export function hasNoOwner(claim: IPAMClaim): boolean {
   return claimOwnerOf(claim) === undefined;
 }
 
+/** True if there is a claim of the interface's name that it may adopt, because nobody owns it. */
+export function isAdoptable(claim: IPAMClaim | undefined, cniNetwork: string): boolean {
+  return claim !== undefined && hasNoOwner(claim) && !isBeingDeleted(claim) && claim.spec.network === cniNetwork;
+}
+
 /**
  * Describes the owner of a claim that blocks another one, as the rest of a sentence about the claim, for events, logs and denials. Contains no
  * UIDs, because every user may read it.

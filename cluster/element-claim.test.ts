@@ -88,6 +88,14 @@ describe('a launcher pod that is created', () => {
       expect: [swappedClaimName('vm1', 'data', 'blue')],
     },
     {
+      name: 'refers to the second claim if that is the one that the controller is about to adopt',
+      given: {
+        ...CLUSTER,
+        claims: [makeClaim('vm1', 'data', { name: swappedClaimName('vm1', 'data', 'blue'), ownerUid: null })],
+      },
+      expect: [swappedClaimName('vm1', 'data', 'blue')],
+    },
+    {
       name: 'refers to the claim that lives, of two for one network',
       given: {
         ...CLUSTER,

@@ -4,7 +4,7 @@ import { controllerOf, isBeingDeleted, joinKey, objectKey } from '../api/meta.js
 import type { NetworkConfig } from '../api/networks/network-attachment.js';
 import type { NetworkSelection } from '../api/networks/network-selection.js';
 import { ordinalInterfaceName } from '../api/pod.js';
-import { describeClaimOwner, isOwnedBy, hasNoOwner, ipamExtensionsClaimName, pickClaim } from '../api/vm-claims.js';
+import { describeClaimOwner, isAdoptable, isOwnedBy, ipamExtensionsClaimName, pickClaim } from '../api/vm-claims.js';
 import type { ClusterView, Recheck } from './cluster-view.js';
 import type { OwnedClaims } from './owned-claims.js';
 import type { VmiNetwork, Workload } from './workload.js';
@@ -145,10 +145,14 @@ function predictClaim(network: VmiNetwork, cniNetwork: string, choice: ClaimChoi
   const { name: vmNetwork } = network;
   const former = findIpamExtensionsClaim(network, cniNetwork, choice);
   if (former !== undefined) return { kind: 'claim', name: former };
-  for (const name of [claimName(owner.name, vmNetwork), swappedClaimName(owner.name, vmNetwork, cniNetwork)]) {
+  const second = swappedClaimName(owner.name, vmNetwork, cniNetwork);
+  for (const name of [claimName(owner.name, vmNetwork), second]) {
     const seen = view.claim(name);
-    if (seen === undefined) addRecheck({ kind: 'claim', key: name });
-    if (seen === undefined || isUsable(seen, owner, cniNetwork)) return { kind: 'claim', name };
+    if (seen === undefined) {
+      addRecheck({ kind: 'claim', key: name });
+      return { kind: 'claim', name: isAdoptable(view.claim(second), cniNetwork) ? second : name };
+    }
+    if (isUsable(seen, owner, cniNetwork)) return { kind: 'claim', name };
     if (!isOwnedBy(seen, owner)) {
       addRecheck({ kind: 'claim', key: name });
       return { kind: 'foreign', claim: name, reason: describeForeign(seen, owner, cniNetwork) };
@@ -189,8 +193,7 @@ function findIpamExtensionsClaim(
 
 /** True if the claim is ours, or the controller can adopt it. */
 function isUsable(claim: IPAMClaim, owner: Workload['owner'], cniNetwork: string): boolean {
-  if (claim.spec.network !== cniNetwork) return false;
-  return hasNoOwner(claim) ? !isBeingDeleted(claim) : isOwnedBy(claim, owner);
+  return isAdoptable(claim, cniNetwork) || (claim.spec.network === cniNetwork && isOwnedBy(claim, owner));
 }
 
 function nadKey(nad: { namespace: string; name: string }): string {

@@ -1,9 +1,9 @@
 import { type ClaimOwner, type IPAMClaim, claimName, swappedClaimName } from '../../../api/ipam-claim.js';
 import { describeValue } from '../../../api/json.js';
-import { controllerOf, isBeingDeleted, joinKey } from '../../../api/meta.js';
+import { controllerOf, joinKey } from '../../../api/meta.js';
 import { EventReason } from '../../../api/event-reasons.js';
 import { VIRTUAL_MACHINE_KIND } from '../../../api/names.js';
-import { describeClaimOwner, isForVmNetwork, hasNoOwner } from '../../../api/vm-claims.js';
+import { describeClaimOwner, isAdoptable, isForVmNetwork } from '../../../api/vm-claims.js';
 import type { Action, WorkloadEvent } from './action.js';
 import { requestsClaim } from './references.js';
 import { newClaim } from './claim-object.js';
@@ -46,13 +46,13 @@ export function planMissingClaim(missing: MissingClaim): Action {
 function planClaimOfName(name: string, firstNameHolder: IPAMClaim | undefined, missing: MissingClaim): Action {
   const { newOwner, desired, observed, owned } = missing;
   const { namespace } = observed;
-  const found = observed.claims.find((claim) => claim.metadata.name === name);
+  const found = findClaim(name, observed);
   if (found === undefined) {
     const claim = newClaim({ namespace, name }, newOwner, desired);
     const reason = `interface ${desired.vmNetwork} needs persistent addresses`;
     return { kind: 'create', claim, ...(firstNameHolder !== undefined && { firstNameHolder }), reason };
   }
-  if (hasNoOwner(found) && !isBeingDeleted(found) && found.spec.network === desired.network) {
+  if (isAdoptable(found, desired.network)) {
     const set = adoptionOf(found, newOwner, desired);
     return { kind: 'update', claim: found, owner: newOwner, set, reason: 'it has no owner: the interface adopts it' };
   }
@@ -62,6 +62,10 @@ function planClaimOfName(name: string, firstNameHolder: IPAMClaim | undefined, m
   return isRestored(other) && !isInUse(other, observed)
     ? replaceRestored(other, newOwner, desired, regardingKind(newOwner, observed))
     : waitForOther(other, missing);
+}
+
+function findClaim(name: string, { claims }: ObservedWorkload): IPAMClaim | undefined {
+  return claims.find(({ metadata }) => metadata.name === name);
 }
 
 /** Returns true for a restored claim that nothing uses and that this plan gives to no other interface. */
@@ -86,7 +90,8 @@ export function regardingKind(owner: Pick<ClaimOwner, 'uid'>, { vm }: ObservedWo
 
 /**
  * Returns the first name. It returns the second one if a claim of the same interface on another network holds the first, or if a running launcher
- * waits for the second. Only observed objects decide: a wrong guess that a name is in use would give one interface two claims.
+ * waits for the second. It also does so if only the second is the name of a claim to adopt. Only observed objects decide: a wrong guess that a name
+ * is in use would give one interface two claims.
  */
 function chooseName({ newOwner, desired, observed, owned }: MissingClaim): {
   name: string;
@@ -104,7 +109,9 @@ function chooseName({ newOwner, desired, observed, owned }: MissingClaim): {
   );
   if (other !== undefined) return { name: second, firstNameHolder: other.claim };
   const isRequested = runningLaunchersOf(newOwner.uid, observed).some((pod) => requestsClaim(pod, second, desired));
-  return { name: isRequested ? second : first };
+  if (isRequested) return { name: second };
+  const [isFirst, isSecond] = [first, second].map((name) => isAdoptable(findClaim(name, observed), network));
+  return { name: isSecond && !isFirst ? second : first };
 }
 
 /** Another claim of this workload has the name. Its own rules decide when it is released or inherited. */

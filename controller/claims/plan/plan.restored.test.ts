@@ -31,6 +31,11 @@ function marked(value: string): IPAMClaim {
   };
 }
 
+/** A claim as a tool restores it that may not write Holdfast's fields. */
+function stripped(options: WorkloadClaimOptions = {}) {
+  return claim({ owner: null, vmNetwork: null, nad: null, label: null, finalizers: [], ...options });
+}
+
 const starting = vmi({ data: 'blue' }, { vm: 'new-uid', uid: 'new-vmi-uid' });
 
 describe('the plan', () => {
@@ -149,6 +154,32 @@ describe('the plan', () => {
         name: 'gives it only to the VMI if a VM has not adopted the VMI yet',
         given: { vm: restoredVm, vmi: vmi({ data: 'blue' }, { vm: null }), claims: [restored()] },
         expect: ['update vm1.data for vmi-uid: annotations labels ownerReferences', 'wait for vm1.data'],
+      },
+    ]);
+  });
+
+  describe('for a claim that was restored without Holdfast’s fields', () => {
+    const adoption = 'annotations finalizers labels ownerReferences';
+    itPlansClaims([
+      {
+        name: 'gives it to the VM although it has the name of a second claim, after a NAD swap',
+        given: { vm: restoredVm, claims: [stripped({ name: SWAPPED })] },
+        expect: [`update ${SWAPPED} for new-uid: ${adoption}`],
+      },
+      {
+        name: 'gives the VM the second claim if the first is for the network before the swap',
+        given: { vm: restoredVm, claims: [stripped({ network: 'green-net' }), stripped({ name: SWAPPED })] },
+        expect: [`update ${SWAPPED} for new-uid: ${adoption}`],
+      },
+      {
+        name: 'gives the VM the first claim if both are for its network',
+        given: { vm: restoredVm, claims: [stripped(), stripped({ name: SWAPPED })] },
+        expect: [`update vm1.data for new-uid: ${adoption}`],
+      },
+      {
+        name: 'gives the VM no second claim that is being deleted',
+        given: { vm: restoredVm, claims: [stripped({ name: SWAPPED, deleting: true, finalizers: ['other'] })] },
+        expect: ['create vm1.data for new-uid'],
       },
     ]);
   });
