@@ -12,7 +12,7 @@ import { PRIMARY_POD_INTERFACE } from '../../../cluster/primary-network.js';
 import { addressRequestOf, readSpecifiedMac, requestingSpecOf, unservedRequests } from './address-requests.js';
 import { type DesiredClaim, type InterfaceProblem, findGuestMacs } from './desired-claim.js';
 import type { NetworkLookup, ObservedWorkload, OwnerSpec } from './observed-workload.js';
-import type { OwnedClaim } from './ownership.js';
+import { type OwnedClaim, runningVmiOf } from './ownership.js';
 
 /** What one living owner wants. */
 export interface OwnerClaims {
@@ -31,7 +31,7 @@ type Report = (reason: EventReason, message: string) => void;
  */
 export function findDesiredClaims(observed: ObservedWorkload, owned: readonly OwnedClaim[]): OwnerClaims[] {
   const { vm } = observed;
-  const running = unlessDeleted(observed.vmi);
+  const running = unlessDeleted(runningVmiOf(observed));
   const living = unlessDeleted(vm);
   const found: OwnerClaims[] = [];
   if (running !== undefined && running.owner.uid !== vm?.metadata.uid) {

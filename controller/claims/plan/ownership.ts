@@ -46,10 +46,19 @@ function stateOf(uid: string, { vm, vmi }: ObservedWorkload): OwnerState {
  * still has the addresses. One of another VM does not, because the two VMs would wait for each other.
  */
 export function isInUse({ claim, owner, recordedOwnerUid }: OwnedClaim, observed: ObservedWorkload): boolean {
-  const { vmi } = observed;
+  const vmi = runningVmiOf(observed);
   const belongs =
     vmi !== undefined && [vmi.metadata.uid, vmi.owner.uid].some((uid) => uid === owner.uid || uid === recordedOwnerUid);
   return belongs || isUsedByStranger(claim, observed) || isUsedByOrphan(claim, observed);
+}
+
+/**
+ * Returns the VMI, unless its guest has ended and none of its launchers runs. KubeVirt keeps such a VMI although it shows the VM as stopped
+ * (runStrategy Manual, Once and RerunOnFailure). A VMI without a VM, or whose VM is being deleted, counts until it is gone.
+ */
+export function runningVmiOf({ vm, vmi, launchers }: ObservedWorkload): ObservedVmi | undefined {
+  if (vmi?.hasEnded !== true || vm?.metadata.uid !== vmi.owner.uid || isBeingDeleted(vm)) return vmi;
+  return launchers.some((pod) => !isTerminal(pod) && isLauncherOf(pod, vmi)) ? vmi : undefined;
 }
 
 /** A running launcher whose VMI is gone, or that lost its owner reference to the VMI, may use the claim. */

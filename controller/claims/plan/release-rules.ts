@@ -9,8 +9,8 @@ import { mayUseClaim, refersTo } from './references.js';
 import { successorOf } from './claim-object.js';
 import type { OwnerClaims } from './desired.js';
 import type { DesiredClaim } from './desired-claim.js';
-import type { ObservedWorkload } from './observed-workload.js';
-import { type OwnedClaim, isInUse, runningLaunchersOf } from './ownership.js';
+import type { ObservedWorkload, OwnerSpec } from './observed-workload.js';
+import { type OwnedClaim, isInUse, runningLaunchersOf, runningVmiOf } from './ownership.js';
 
 /** Each rule decides whether a claim is released or why it has to stay for now. */
 
@@ -71,29 +71,33 @@ export function releaseAfterUnplug(
 }
 
 /** A claim of the pod network outlives its primary network and the feature gate, as other claims outlive their NAD. */
-function isPodNetworkOf({ uid }: ClaimOwner, vmNetwork: string | undefined, { vm, vmi }: ObservedWorkload): boolean {
-  const specs = [vm?.metadata.uid === uid ? vm.spec : undefined, vmi?.owner.uid === uid ? vmi.spec : undefined];
-  return vmNetwork !== undefined && specs.some((spec) => spec?.podNetwork === vmNetwork);
+function isPodNetworkOf(owner: ClaimOwner, vmNetwork: string | undefined, observed: ObservedWorkload): boolean {
+  return vmNetwork !== undefined && specsOf(owner, observed).some((spec) => spec.podNetwork === vmNetwork);
+}
+
+function specsOf({ uid }: ClaimOwner, observed: ObservedWorkload): OwnerSpec[] {
+  const { vm } = observed;
+  const vmi = runningVmiOf(observed);
+  return [...(vm?.metadata.uid === uid ? [vm.spec] : []), ...(vmi?.owner.uid === uid ? [vmi.spec] : [])];
 }
 
 /** An interface that still exists gets no new claim if a deleted claim may not be replaced. */
-function describeLoss({ owner }: OwnedClaim, vmNetwork: string, { vm, vmi }: ObservedWorkload): string {
-  const specs = [
-    ...(vm?.metadata.uid === owner.uid ? [vm.spec] : []),
-    ...(vmi?.owner.uid === owner.uid ? [vmi.spec] : []),
-  ];
+function describeLoss({ owner }: OwnedClaim, vmNetwork: string, observed: ObservedWorkload): string {
+  const specs = specsOf(owner, observed);
   const hasInterface = specs.some((spec) => spec.servedNetworks.get(vmNetwork)?.isUnplugRequested === false);
   return hasInterface
     ? 'it was deleted, and its network, its namespace or the feature gate allows no new claim'
     : 'its interface is unplugged';
 }
 
-function isReported({ owner }: OwnedClaim, vmNetwork: string, { vmi }: ObservedWorkload): boolean {
+function isReported({ owner }: OwnedClaim, vmNetwork: string, observed: ObservedWorkload): boolean {
+  const vmi = runningVmiOf(observed);
   return vmi?.owner.uid === owner.uid && vmi.reported.some(({ name }) => name === vmNetwork);
 }
 
 function isOnOtherNetwork({ claim, owner }: OwnedClaim, vmNetwork: string, observed: ObservedWorkload): boolean {
-  const { vmi, networks } = observed;
+  const { networks } = observed;
+  const vmi = runningVmiOf(observed);
   const current = vmi?.owner.uid === owner.uid ? vmi.spec.servedNetworks.get(vmNetwork) : undefined;
   if (current === undefined) return false;
   const lookup = networks.get(current.nadKey);
