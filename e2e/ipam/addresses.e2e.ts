@@ -1,7 +1,13 @@
 import { expect } from 'chai';
 import { AllocationReason, REQUEST_HONOURED } from '../../api/names.js';
 import { podInterfaceName } from '../../api/pod.js';
-import { ADDRESS_LEASES, IPAM_CLAIMS } from '../../kube/resources.js';
+import {
+  ADDRESS_LEASES,
+  IPAM_CLAIMS,
+  PODS,
+  VIRTUAL_MACHINES,
+  VIRTUAL_MACHINE_INSTANCES,
+} from '../../kube/resources.js';
 import { leaseNamed } from '../../bed/story/addresses.js';
 import { describeStory, itOnWire } from '../../bed/story/describe.js';
 import { until } from '../../bed/processes/wait.js';
@@ -168,6 +174,22 @@ describeStory('An address that a VM requests', (story) => {
     expect(await story().addresses.waitForIPs('vm1.data')).to.deep.equal(['10.20.9.7/24']);
     await story().stop('vm1');
     await story().addresses.waitForExactIPs('vm1.data', ['10.20.9.8/24']);
+  });
+
+  it('is allocated while KubeVirt keeps the VMI of a guest that has shut down', async () => {
+    await story().addresses.createNetwork('blue', ['10.20.12.0/24']);
+    await story().createVm('vm1', { data: 'blue' }, { ...ask('10.20.12.7'), running: false });
+    const body = { spec: { runStrategy: 'RerunOnFailure' } };
+    await story().client.patch(VIRTUAL_MACHINES, story().ref('vm1'), { type: 'merge', body });
+    await story().waitRunning('vm1');
+    const [launcher] = await story().launchers('vm1');
+    // the bed ends a guest with its launcher
+    await story().client.delete(PODS, story().ref(launcher?.metadata.name ?? ''));
+    const find = () => story().client.find(VIRTUAL_MACHINE_INSTANCES, story().ref('vm1'));
+    await until('the guest to have ended', async () => (await find())?.status?.phase === 'Succeeded');
+    await story().requestAddresses('vm1', { data: ['10.20.12.8'] });
+    await story().addresses.waitForExactIPs('vm1.data', ['10.20.12.8/24']);
+    expect((await find())?.status?.phase).to.equal('Succeeded');
   });
 
   it('leaves the old address in place if another owner has the new one, and the claim says so', async () => {
