@@ -60,7 +60,10 @@ export interface LeaseOwner {
   name: string;
   /** The UID of the owner. An object of the same name with another UID is another owner. */
   uid: string;
-  /** The UID of the VM of a claim. The next claim of this VM may get the address again before its cool-down ends. */
+  /**
+   * The UID of the VM of a claim. The next claim of this VM may get the address again before its cool-down ends. It
+   * changes with the VM that has the claim.
+   */
   workloadUID?: string;
 }
 

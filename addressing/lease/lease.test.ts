@@ -14,6 +14,7 @@ import {
   releaseLease,
   stateOf,
   reallocateLease,
+  updateWorkload,
 } from './lease.js';
 import { leaseLabels } from './lease-record.js';
 
@@ -213,6 +214,15 @@ describe('a lease', () => {
         expect(() => reallocateLease(released(60_000), request(other))).to.throw(TypeError, 'another address or pool');
       }
     });
+  });
+
+  it('records the VM that adopted its claim, while it is held by a claim', () => {
+    expect(bodyOf(updateWorkload(held(), 'vm-2'))).to.deep.equal({
+      metadata: { uid: 'u1', resourceVersion: '7' },
+      spec: { owner: { workloadUID: 'vm-2' } },
+    });
+    for (const other of [record({ owner: POD }), released(1), reserved()])
+      expect(() => updateWorkload(other, 'vm-2')).to.throw(TypeError, 'is not held by a claim');
   });
 
   it('is released once, with preconditions', () => {

@@ -31,6 +31,7 @@ export { type LeaseRecord, type LeaseStateFields, readLease, stateOf } from './l
  * | `reallocateLease`  | released, or reserved | held                                 |
  * |                    | held by a launcher    | held by the claim of its VM          |
  * | `updateLeaseUsage` | held                  | held, with another node or container |
+ * | `updateWorkload`   | held by a claim       | held, for the VM that adopted it     |
  * | `releaseLease`     | held                  | released                             |
  * | `endProbe`         | held, being probed    | held, with the result of the probe   |
  * | `quarantineLease`  | held, not used yet    | quarantined                          |
@@ -191,6 +192,17 @@ export function updateLeaseUsage(record: LeaseRecord, usage: LeaseUsage): LeaseW
   const fields = usageOf(isReservation(record) ? { ...usage, ...omitUndefined({ mac: record.mac }) } : usage);
   const labels = leaseLabels({ address: formatAddress(address), pool, owner, ...omitUndefined(fields) });
   return patchLease(record, { labels: { ...CLEARED_LABELS, ...labels }, spec: undefinedToNull(fields) });
+}
+
+/**
+ * Records the VM that has adopted the claim that holds the lease.
+ * @throws {TypeError} if no claim holds it
+ */
+export function updateWorkload(record: LeaseRecord, workloadUID: string): LeaseWrite {
+  const { metadata, owner } = record;
+  if (owner?.kind !== 'IPAMClaim' || stateOf(record) !== 'held')
+    throw new TypeError(`AddressLease ${metadata.name} is not held by a claim: its workload cannot be updated`);
+  return patchLease(record, { spec: { owner: { workloadUID } } });
 }
 
 /**

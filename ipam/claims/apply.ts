@@ -14,7 +14,7 @@ import type { BlockReconciler } from '../blocks/block-reconciler.js';
 import type { AllocationLatency, ClaimMetrics } from './metrics.js';
 import { recordClaimEvents, statusPatch } from './status.js';
 import { listClaimPods, readOwnerPod } from './running/claim-pods.js';
-import { type LeaseChangeContext, allocateAll, recordMac, releaseAll } from './claim-leases.js';
+import { type LeaseChangeContext, allocateAll, recordMac, recordWorkload, releaseAll } from './claim-leases.js';
 import { transformServedClaim } from './claim-transform.js';
 import { type ClaimObservation, leasesOfEarlierClaims } from './observe.js';
 import { type AllocationTermsSource, allocationRequestOf, allocationTermsOf, formerLeasesOf, pick } from './pick.js';
@@ -63,6 +63,8 @@ export async function applyStep(
       return vmis.readVmi(step, call);
     case 'record-mac':
       return recordMac(step.leases, step.mac, context);
+    case 'record-workload':
+      return recordWorkload(step.leases, step.workloadUID, context);
     case 'release':
       await releaseAll(step.leases, context);
       metrics.countReleases(step.leases.length);
@@ -74,7 +76,10 @@ export async function applyStep(
 
 /** Carries out a step for a claim that exists. */
 async function applyObserved(
-  step: Exclude<ClaimStep, ClaimStepOf<'none' | 'await-probe' | 'read-claim' | 'read-vmi' | 'record-mac' | 'release'>>,
+  step: Exclude<
+    ClaimStep,
+    ClaimStepOf<'none' | 'await-probe' | 'read-claim' | 'read-vmi' | 'record-mac' | 'record-workload' | 'release'>
+  >,
   observed: ClaimObservation,
   context: ApplyContext,
 ): Promise<void> {

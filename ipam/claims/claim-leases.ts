@@ -27,6 +27,7 @@ import {
   releaseLease,
   stateOf,
   updateLeaseUsage,
+  updateWorkload,
 } from '../../addressing/lease/lease.js';
 import type { Address, Family } from '../../addressing/address/address.js';
 import { releaseTime } from '../../addressing/lease/cooling-start.js';
@@ -194,6 +195,15 @@ export async function recordMac(
     const usage = { mac, ...(podInterface !== undefined && { interface: podInterface }) };
     await writeChange(lease, updateLeaseUsage(lease, usage), context);
   }
+}
+
+/** Records the VM whose next claim may get the addresses before their cool-down ends. */
+export async function recordWorkload(
+  leases: readonly LeaseRecord[],
+  workloadUID: string,
+  context: LeaseChangeContext,
+): Promise<void> {
+  for (const lease of leases) await writeChange(lease, updateWorkload(lease, workloadUID), context);
 }
 
 /** @returns false if another writer changed the lease first: the next plan sees its current state */

@@ -5,6 +5,7 @@ import { AllocationReason } from '../../api/names.js';
 import { type Address, formatAddress, sameAddress } from '../../addressing/address/address.js';
 import type { AllocationRefusal } from '../../addressing/allocator/allocator.js';
 import { type LeaseRecord, isReservation } from '../../addressing/lease/lease.js';
+import { leaseOwnerOf } from '../../addressing/lease/lease-record.js';
 import { type Resolution, namespaceRefusal } from '../../addressing/directory/resolution.js';
 import type { ClaimObservation } from './observe.js';
 import { mustReadOwner, ownerPodOf, vmisToVerify } from './owner-pod.js';
@@ -61,7 +62,7 @@ function finalStep(observed: ClaimObservation, wanted: DesiredAddresses, input: 
   if (changes.length > 0)
     return { kind: 'write-status', desired, reason: `its status differs in ${changes.join(', ')}` };
   const { refusal, findings } = input;
-  return macStep(observed, wanted) ?? surplusStep(observed, { wanted, refusal }, findings);
+  return macStep(observed, wanted) ?? workloadStep(observed) ?? surplusStep(observed, { wanted, refusal }, findings);
 }
 
 /** A claim that cannot have the addresses of its running VM keeps those that it shows. */
@@ -97,6 +98,15 @@ function macStep({ claim, pools }: ClaimObservation, { keep }: DesiredAddresses)
   );
   const leases = keep.filter((lease) => lease.mac !== mac && !isReservation(lease) && stickyPools.has(lease.pool));
   return leases.length === 0 ? undefined : { kind: 'record-mac', leases, mac, reason: 'its MAC address has changed' };
+}
+
+/** A VM that adopts a claim may have its addresses without a cool-down later, as one for which they were allocated. */
+function workloadStep({ claim, held }: ClaimObservation): ClaimStep | undefined {
+  const { workloadUID } = leaseOwnerOf(claim);
+  if (workloadUID === undefined) return undefined;
+  const leases = held.filter(({ owner }) => owner?.workloadUID !== workloadUID);
+  if (leases.length === 0) return undefined;
+  return { kind: 'record-workload', leases, workloadUID, reason: 'its owner has changed' };
 }
 
 /** @returns why the claim must not be touched; undefined if Holdfast serves it */

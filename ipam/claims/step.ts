@@ -48,6 +48,8 @@ export type ClaimStep =
   | { kind: 'quarantine'; lease: LeaseRecord; mac: string; isRequested: boolean; reason: string }
   /** Records in leases the MAC address for which they will be sticky. */
   | { kind: 'record-mac'; leases: readonly LeaseRecord[]; mac: string; reason: string }
+  /** Records in leases the VM that has adopted the claim. */
+  | { kind: 'record-workload'; leases: readonly LeaseRecord[]; workloadUID: string; reason: string }
   | { kind: 'write-status'; desired: DesiredClaimStatus; reason: string }
   | { kind: 'release'; leases: readonly LeaseRecord[]; reason: string };
 

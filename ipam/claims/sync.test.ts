@@ -211,6 +211,26 @@ describe('syncing a claim', () => {
     expect((await scene.sync('a')).requests).to.deep.equal([]);
   });
 
+  for (const owned of [true, false]) {
+    it(`passes the addresses of a claim that ${owned ? 'another' : 'a'} VM adopted to its successor`, async () => {
+      const giveToVm = () =>
+        scene.cluster.world.update('ipamclaims', 'vms/a', ({ metadata }) => {
+          metadata.annotations = { ...metadata.annotations, [CLAIM_OWNER_NAME]: 'a', [CLAIM_OWNER_UID]: 'vm-new' };
+        });
+      scene.create('a', { owned, restored: ['10.0.0.4/29'] });
+      await scene.cluster.settle();
+      giveToVm();
+      const { requests } = await scene.sync('a');
+      expect(requests).to.deep.equal(['PATCH addressleases blue.10-0-0-4']);
+      scene.finish('a');
+      await scene.cluster.settle();
+      scene.create('a', { request: '["10.0.0.4"]' });
+      giveToVm();
+      await scene.cluster.settle();
+      expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.4']);
+    });
+  }
+
   it('records in the lease the workload that it is for', async () => {
     scene.create('a', { owned: true });
     expect(scene.claim('a').metadata.annotations).to.include({ [CLAIM_OWNER_NAME]: 'a', [CLAIM_OWNER_UID]: 'vm-a' });

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { AddressLease, AddressLeaseSpec } from '../../api/address-lease.js';
+import type { AddressLease, AddressLeaseSpec, LeaseOwner } from '../../api/address-lease.js';
 import { readLease } from '../../addressing/lease/lease.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { MemoryTransport } from '../../kube/testing/memory-transport.js';
@@ -104,14 +104,16 @@ function refuseReallocation({ mac }: AddressLeaseSpec): string {
 }
 
 function mayHaveOwner(before: AddressLeaseSpec, after: AddressLeaseSpec): boolean {
-  if (before.owner === undefined) return true;
-  if (after.owner === undefined)
+  const { owner: was } = before;
+  const { owner: is } = after;
+  if (was === undefined) return true;
+  if (is === undefined)
     return after.quarantine !== undefined || (before.reserved === true && before.releasedAt !== undefined);
-  const keys = ['kind', 'namespace', 'name', 'uid', 'workloadUID'] as const;
-  const isSame = keys.every((key) => before.owner?.[key] === after.owner?.[key]);
-  const isTakenOver =
-    before.owner.kind === 'Pod' && after.owner.kind === 'IPAMClaim' && before.owner.namespace === after.owner.namespace;
-  return isSame || (after.releasedAt === undefined && (before.releasedAt !== undefined || isTakenOver));
+  const keeps = (...keys: readonly (keyof LeaseOwner)[]) => keys.every((key) => was[key] === is[key]);
+  if (keeps('kind', 'namespace', 'name', 'uid', 'workloadUID')) return true;
+  if (after.releasedAt !== undefined) return false;
+  const isOfClaim = is.kind === 'IPAMClaim' && keeps('namespace');
+  return before.releasedAt !== undefined || (isOfClaim && (was.kind === 'Pod' || keeps('name', 'uid')));
 }
 
 function refuseOwner({ owner, releasedAt }: AddressLeaseSpec): string {

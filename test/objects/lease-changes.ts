@@ -32,6 +32,25 @@ export const LEASE_CHANGES: readonly LeaseChangeCase[] = [
   { name: 'may be allocated to the same owner after a release', from: released, to: { releasedAt: null } },
   { name: 'may be allocated to the reserved MAC address', from: { mac: MAC }, to: { ...reallocated, reserved: true } },
   { name: 'may pass from a pod to a claim of its namespace', from: { owner: POD, mac: MAC }, to: { owner: VM1 } },
+  { name: 'may pass to the VM that adopted their claim', from: held, to: { owner: { workloadUID: 'vm-2' } } },
+  {
+    name: 'may not pass to another VM in the write that releases them',
+    from: held,
+    to: { owner: { workloadUID: 'vm-2' }, releasedAt: RELEASED },
+    expect: ['set releasedAt first'],
+  },
+  {
+    name: 'may not pass to another VM after a release',
+    from: released,
+    to: { owner: { workloadUID: 'vm-2' } },
+    expect: ['clear releasedAt in the same write'],
+  },
+  {
+    name: 'may not get an owner of another name with the same UID',
+    from: held,
+    to: { owner: { name: 'vm2.blue' } },
+    expect: ['set releasedAt first'],
+  },
   {
     name: 'may not pass from a pod to a claim of another namespace',
     from: { owner: { ...POD, namespace: 'b' } },

@@ -60,6 +60,8 @@ export type Operation =
     }
   | { do: 'reserve'; address: string; mac: string }
   | { do: 'delete' | 'finish' | 'startPod' | 'addPod' | 'endPod'; name: Name }
+  /** The VM of its name gets the claim. */
+  | { do: 'adopt'; name: Name }
   | { do: 'request'; name: Name; request: string | undefined }
   | { do: 'deleteLease'; index: number }
   | { do: 'pool'; pool: PoolName }
@@ -94,6 +96,7 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: doing('pool'), pool: fc.constantFrom(...POOL_NAMES) }) },
   { weight: 1, arbitrary: fc.record({ do: doing('pass'), seconds: fc.constantFrom(1, 20, 90) }) },
   { weight: 1, arbitrary: fc.record({ do: doing('expire') }) },
+  { weight: 1, arbitrary: fc.record({ do: doing('adopt'), name }) },
   {
     weight: 1,
     arbitrary: fc.record({
@@ -147,14 +150,17 @@ export function applyOperation(world: IpamWorld, invariants: Invariants, operati
       applyLauncherOperation(world, invariants, operation);
       return;
     default:
-      applyPoolOperation(world, operation);
+      applyRareOperation(world, operation);
   }
 }
 
-type PoolOperation = Extract<Operation, { do: 'pool' | 'pass' | 'expire' | 'reserve' | 'answer' }>;
+type RareOperation = Extract<Operation, { do: 'adopt' | 'pool' | 'pass' | 'expire' | 'reserve' | 'answer' }>;
 
-function applyPoolOperation(world: IpamWorld, operation: PoolOperation): void {
+function applyRareOperation(world: IpamWorld, operation: RareOperation): void {
   switch (operation.do) {
+    case 'adopt':
+      change(world, operation.name, ({ metadata }) => setOwner(metadata, operation.name));
+      return;
     case 'pool':
       setPool(world, operation.pool);
       return;
@@ -209,7 +215,6 @@ function createClaim(
       name,
       annotations: {
         [CLAIM_NAD]: `${NAMESPACE}/blue`,
-        ...(owned && { [CLAIM_OWNER_NAME]: name, [CLAIM_OWNER_UID]: `vm-${name}` }),
         ...(request !== undefined && { [CLAIM_REQUESTED_ADDRESSES]: request }),
         ...(isFormer && { [CLAIM_REQUEST_ORIGIN]: FORMER_ORIGIN }),
         ...(mac !== undefined && { [CLAIM_MAC]: mac }),
@@ -218,6 +223,7 @@ function createClaim(
     spec: { network: 'blue', interface: 'net1' },
     ...(restored && { status: { ips: restored } }),
   };
+  if (owned) setOwner(claim.metadata, name);
   world.create('ipamclaims', claim);
 }
 
@@ -261,6 +267,10 @@ function addPod(world: IpamWorld, invariants: Invariants, name: Name): void {
 function change(world: IpamWorld, name: Name, edit: (claim: IPAMClaim) => void): void {
   const key = `${NAMESPACE}/${name}`;
   if (world.get('ipamclaims', key) !== undefined) world.update('ipamclaims', key, edit);
+}
+
+function setOwner(metadata: IPAMClaim['metadata'], name: Name): void {
+  metadata.annotations = { ...metadata.annotations, [CLAIM_OWNER_NAME]: name, [CLAIM_OWNER_UID]: `vm-${name}` };
 }
 
 function setRequest(metadata: IPAMClaim['metadata'], request: string | undefined): void {

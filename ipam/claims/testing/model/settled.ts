@@ -1,3 +1,4 @@
+import type { LeaseOwner } from '../../../../api/address-lease.js';
 import { type IPAMClaim, claimOwnerOf } from '../../../../api/ipam-claim.js';
 import { type Condition, isBeingDeleted, objectKey } from '../../../../api/meta.js';
 import {
@@ -23,9 +24,14 @@ export function checkSettled(world: IpamWorld, inUse: Invariants['inUse']): void
   for (const { metadata, spec } of world.list('addressleases')) {
     if (spec.releasedAt !== undefined || spec.owner === undefined) continue;
     const isOfPod = world.list('pods').some((pod) => pod.metadata.uid === spec.owner?.uid);
-    if (!isOfPod && world.claim(spec.owner.uid) === undefined)
-      throw new Violation(`${metadata.name} has no owner any more`);
+    if (!isOfPod) checkOwner(world.claim(spec.owner.uid), metadata.name, spec.owner);
   }
+}
+
+function checkOwner(claim: IPAMClaim | undefined, lease: string, { workloadUID }: LeaseOwner): void {
+  if (claim === undefined) throw new Violation(`${lease} has no owner any more`);
+  const vm = claimOwnerOf(claim)?.uid;
+  if (vm !== undefined && vm !== workloadUID) throw new Violation(`${lease} is not for ${vm}`);
 }
 
 /** Checks that no claim waits for an address that is neither leased nor shown by another claim. Call it once nothing cools down. */
