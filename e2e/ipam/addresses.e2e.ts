@@ -179,9 +179,9 @@ describeStory('An address that a VM requests', (story) => {
   it('is allocated while KubeVirt keeps the VMI of a guest that has shut down', async () => {
     await story().addresses.createNetwork('blue', ['10.20.12.0/24']);
     await story().createVm('vm1', { data: 'blue' }, { ...ask('10.20.12.7'), running: false });
-    const body = { spec: { runStrategy: 'RerunOnFailure' } };
+    const body = { spec: { runStrategy: 'Manual' } };
     await story().client.patch(VIRTUAL_MACHINES, story().ref('vm1'), { type: 'merge', body });
-    await story().waitRunning('vm1');
+    await story().start('vm1');
     const [launcher] = await story().launchers('vm1');
     // the bed ends a guest with its launcher
     await story().client.delete(PODS, story().ref(launcher?.metadata.name ?? ''));
