@@ -140,7 +140,10 @@ export async function parseAnswer(text: string): Promise<unknown> {
 }
 
 /** Reads a body to its end. @returns its last `maxBytes` bytes */
-export async function readLast(body: AsyncIterable<Buffer>, maxBytes: number): Promise<{ text: string; isCut: boolean }> {
+export async function readLast(
+  body: AsyncIterable<Buffer>,
+  maxBytes: number,
+): Promise<{ text: string; isCut: boolean }> {
   let chunks: Buffer[] = [];
   let bytes = 0;
   let isCut = false;
