@@ -138,6 +138,16 @@ function parseTime(name: string, field: string, text: string): number {
   return time;
 }
 
+/** True if an administrator made the lease, held now or not. */
+export function isReservation(record: LeaseStateFields & Pick<LeaseRecord, 'reserved'>): boolean {
+  return record.reserved === true || stateOf(record) === 'reserved';
+}
+
+/** True if both are the same owner or belong to the same workload, which need not wait for the cool-down. */
+export function isSameWorkload(one: LeaseOwner, other: LeaseOwner): boolean {
+  return one.uid === other.uid || (one.workloadUID !== undefined && one.workloadUID === other.workloadUID);
+}
+
 /** Returns the labels by which a lease can be selected. */
 export function leaseLabels(
   spec: Pick<AddressLeaseSpec, 'address' | 'pool' | 'owner' | 'node' | 'mac'>,

@@ -8,7 +8,8 @@ import { coolingStart } from './cooling-start.js';
 import {
   CLEARED_LABELS,
   type LeaseRecord,
-  type LeaseStateFields,
+  isReservation,
+  isSameWorkload,
   leaseLabels,
   mayTakeOver,
   stateOf,
@@ -17,7 +18,14 @@ import {
 import { leaseName } from './lease-name.js';
 
 export type { LeaseWrite } from '../../api/address-lease.js';
-export { type LeaseRecord, type LeaseStateFields, readLease, stateOf } from './lease-record.js';
+export {
+  type LeaseRecord,
+  type LeaseStateFields,
+  isReservation,
+  isSameWorkload,
+  readLease,
+  stateOf,
+} from './lease-record.js';
 
 /**
  * The life of a lease: how it is allocated, released and expired. Probes are in `lease-quarantine.ts`. No other file builds these writes.
@@ -254,11 +262,6 @@ export function isSticky(record: LeaseRecord, { stickyMs, isStickyForClaims = fa
   return stickyMs > 0 && (isStickyForClaims || record.owner?.kind !== 'IPAMClaim');
 }
 
-/** True if an administrator made the lease, held now or not. */
-export function isReservation(record: LeaseStateFields & Pick<LeaseRecord, 'reserved'>): boolean {
-  return record.reserved === true || stateOf(record) === 'reserved';
-}
-
 /** Returns the times that apply if no other address is free: only the cool-down counts. */
 export function timesWhenExhausted(times: LeaseTimes): LeaseTimes {
   return { cooldownMs: times.cooldownMs, stickyMs: 0 };
@@ -278,11 +281,6 @@ function allocatableFrom(record: LeaseRecord, request: LeaseRequest, times: Leas
 function isReturningPod(record: LeaseRecord, request: LeaseRequest, times: LeaseTimes): boolean {
   const { owner } = record;
   return owner?.kind === 'Pod' && owner.namespace === request.owner.namespace && isSticky(record, times);
-}
-
-/** True if both are the same owner or belong to the same workload, which need not wait for the cool-down. */
-export function isSameWorkload(one: LeaseOwner, other: LeaseOwner): boolean {
-  return one.uid === other.uid || (one.workloadUID !== undefined && one.workloadUID === other.workloadUID);
 }
 
 function hasRequestedMac({ mac }: LeaseRecord, request: LeaseRequest): boolean {

@@ -15,7 +15,9 @@ describe('the next step of a claim whose launcher names a VMI', () => {
     const claim = { ...observed.claim, metadata };
     const held = observed.held.map((lease) => ({ ...lease, owner: { ...lease.owner!, workloadUID: 'vm-uid' } }));
     const named = { verifiedPods: none, unverifiedVmis: none, vmisToRead: none, unreadableVmis: none, ...vmis };
-    return describeStep(plan({ ...observed, claim, held, pods, launcherVmis: named }, { isLive: true, arePodsLive: true }));
+    return describeStep(
+      plan({ ...observed, claim, held, pods, launcherVmis: named }, { isLive: true, arePodsLive: true }),
+    );
   }
 
   it('is to read the VMI before the pod becomes the owner pod', () => {
