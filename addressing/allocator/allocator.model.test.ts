@@ -27,8 +27,8 @@ import {
   releaseLease,
   stateOf,
   reallocateLease,
-  timesWhenExhausted,
 } from '../lease/lease.js';
+import { timesWhenExhausted } from '../lease/lease-times.js';
 import { quarantineLease } from '../lease/lease-quarantine.js';
 import { byPreferenceOf } from '../lease/lease-preference.js';
 import { type Pool, subnetOf } from '../pool/pool.js';

@@ -12,8 +12,8 @@ import {
   isSameWorkload,
   stateOf,
   availabilityOf,
-  timesWhenExhausted,
 } from '../lease/lease.js';
+import { timesWhenExhausted } from '../lease/lease-times.js';
 import { byPreferenceOf } from '../lease/lease-preference.js';
 import { type Pool, addressesOf, growthRemedy, isRequestable, subnetOf } from '../pool/pool.js';
 import {

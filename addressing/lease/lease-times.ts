@@ -45,3 +45,8 @@ export function leaseTimesOf(
 export function collectIntervalMs(collectAfterMs: number): number {
   return Math.min(Math.max(collectAfterMs / 2, MIN_INTERVAL_MS), MAX_INTERVAL_MS);
 }
+
+/** Returns the times that apply if no other address is free: only the cool-down counts. */
+export function timesWhenExhausted(times: LeaseTimes): LeaseTimes {
+  return { cooldownMs: times.cooldownMs, stickyMs: 0 };
+}

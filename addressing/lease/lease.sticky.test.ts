@@ -15,8 +15,8 @@ import {
   releaseLease,
   stateOf,
   reallocateLease,
-  timesWhenExhausted,
 } from './lease.js';
+import { timesWhenExhausted } from './lease-times.js';
 import { byPreferenceOf } from './lease-preference.js';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');

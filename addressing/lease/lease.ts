@@ -8,6 +8,7 @@ import { coolingStart } from './cooling-start.js';
 import {
   CLEARED_LABELS,
   type LeaseRecord,
+  type LeaseStateFields,
   isReservation,
   isSameWorkload,
   leaseLabels,
@@ -260,11 +261,6 @@ export function expiresAt(record: LeaseRecord, times: LeaseTimes): number {
 export function isSticky(record: LeaseRecord, { stickyMs, isStickyForClaims = false }: LeaseTimes): boolean {
   if (record.mac === undefined || isReservation(record)) return record.mac !== undefined;
   return stickyMs > 0 && (isStickyForClaims || record.owner?.kind !== 'IPAMClaim');
-}
-
-/** Returns the times that apply if no other address is free: only the cool-down counts. */
-export function timesWhenExhausted(times: LeaseTimes): LeaseTimes {
-  return { cooldownMs: times.cooldownMs, stickyMs: 0 };
 }
 
 /** Returns when the request may have a released lease, in the clock's milliseconds. */

@@ -15,8 +15,8 @@ import {
   releaseLease,
   stateOf,
   reallocateLease,
-  timesWhenExhausted,
 } from '../lease/lease.js';
+import { timesWhenExhausted } from '../lease/lease-times.js';
 import { PROBE_ANNOTATION } from '../../api/names.js';
 import { type ProbeState, formatProbe } from '../../api/probe.js';
 import { quarantineLease } from '../lease/lease-quarantine.js';

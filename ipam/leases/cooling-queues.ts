@@ -7,8 +7,8 @@ import {
   isReservation,
   isSticky,
   stateOf,
-  timesWhenExhausted,
 } from '../../addressing/lease/lease.js';
+import { timesWhenExhausted } from '../../addressing/lease/lease-times.js';
 import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
 import { CoolingHeap } from './cooling-heap.js';
 

@@ -1,13 +1,7 @@
 import type { Address, Family } from '../../../addressing/address/address.js';
 import { coolingStart } from '../../../addressing/lease/cooling-start.js';
-import { REUSE_MS } from '../../../addressing/lease/lease-times.js';
-import {
-  type LeaseRecord,
-  type LeaseTimes,
-  availabilityOf,
-  expiresAt,
-  timesWhenExhausted,
-} from '../../../addressing/lease/lease.js';
+import { REUSE_MS, timesWhenExhausted } from '../../../addressing/lease/lease-times.js';
+import { type LeaseRecord, type LeaseTimes, availabilityOf, expiresAt } from '../../../addressing/lease/lease.js';
 import { type Pool, subnetOf } from '../../../addressing/pool/pool.js';
 import type { Clock } from '../../../kube/clock.js';
 import type { BlockCandidates, PickOutcome } from '../blocks/block-candidates.js';
