@@ -54,7 +54,7 @@ export function isInUse({ claim, owner, recordedOwnerUid }: OwnedClaim, observed
 
 /**
  * Returns the VMI, unless its guest has ended and none of its launchers runs. KubeVirt keeps such a VMI although it shows the VM as stopped
- * (runStrategy Manual, Once and RerunOnFailure). A VMI without a VM, or whose VM is being deleted, counts until it is gone.
+ * (as with runStrategy Manual). A VMI without a VM, or whose VM is being deleted, counts until it is gone.
  */
 export function runningVmiOf({ vm, vmi, launchers }: ObservedWorkload): ObservedVmi | undefined {
   if (vmi?.hasEnded !== true || vm?.metadata.uid !== vmi.owner.uid || isBeingDeleted(vm)) return vmi;
