@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { ApiRequest, ClientTransport, StreamRequest } from '../kube/transport/transport.js';
 
 /** Sends writes only until another process may lead. Reads are always sent: replicas that do not lead fill their caches. */
@@ -33,6 +34,8 @@ export async function untilEither<S extends AbortSignal | undefined, R>(
 ): Promise<R> {
   if (first === undefined || second === undefined) return run(first ?? second);
   const either = new AbortController();
+  // all requests of a sync listen to it, and Node would report a leak
+  setMaxListeners(0, either.signal);
   const abort = () => either.abort();
   for (const signal of [first, second]) {
     if (signal.aborted) abort();

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import sinon from 'sinon';
 import { Client } from '../kube/client.js';
 import { systemClock } from '../kube/clock.js';
 import { silentLogger } from '../kube/log.js';
@@ -52,6 +53,17 @@ describe('Leadership', () => {
     })('a key', new AbortController().signal);
     return synced === 1;
   }
+
+  it('gives a sync a signal to which many requests may listen without a warning of Node.js', async () => {
+    await lead(true);
+    const warned = sinon.stub(process, 'emitWarning');
+    await leadership.whileLeading((_key, signal) => {
+      for (let requests = 0; requests < 20; requests++) signal.addEventListener('abort', () => undefined);
+      return Promise.resolve();
+    })('a key', new AbortController().signal);
+    warned.restore();
+    expect(warned.callCount).to.equal(0);
+  });
 
   it('syncs during a term, and nothing from the moment that it is over by the clock', async () => {
     await lead(true);
