@@ -1,4 +1,5 @@
 import type { AddressLease } from '../../../api/address-lease.js';
+import { addressSpaceOf } from '../../../api/address-pool.js';
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
 import { type ObjectMeta, objectKey } from '../../../api/meta.js';
 import { IPS_ALLOCATED } from '../../../api/names.js';
@@ -143,8 +144,8 @@ export class ClaimGrants {
           ? name === pool || isServingNamespace(each, user.namespace)
           : nadNamespace === nadNamespaceOfUser(user);
       // also if the rest of the spec is invalid now
-      const space = lookup.writtenPool(name)?.spec.addressSpace ?? user.network;
-      return isOfNad && space === addressSpace;
+      const written = lookup.writtenPool(name);
+      return isOfNad && written !== undefined && addressSpaceOf(written) === addressSpace;
     });
   }
 
