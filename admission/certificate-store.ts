@@ -135,10 +135,10 @@ export class CertificateStore implements CertificateSource {
     // a certificate that may be trusted is better than none; a new one must be trusted first
     if (this.#served === undefined && material !== undefined) this.#serve(material, use);
     const trusted = trustedBy(configurations.map(({ object }) => object));
-    const judgement = planCertificates(material, { now: clock.wall(), names, trusted });
+    const circumstances = { now: clock.wall(), names, trusted };
+    const judgement = planCertificates(material, circumstances);
     if (judgement.action !== 'keep') {
-      const recovered =
-        judgement.action === 'make-all' ? recoverMaterial(this.#served, { now: clock.wall(), trusted }) : undefined;
+      const recovered = judgement.action === 'make-all' ? recoverMaterial(this.#served, circumstances) : undefined;
       if (recovered === undefined) await this.#step(judgement, secret, material);
       else await this.#step({ ...judgement, action: 'add-authority' }, secret, recovered);
       return undefined;
