@@ -6,6 +6,7 @@ import {
   CA_PROPAGATION_MS,
   type CertificateAction,
   SERVING_LIFETIME_MS,
+  TRUST_MS,
   type TlsMaterial,
   planCertificates,
 } from './certificate-plan.js';
@@ -65,10 +66,10 @@ describe('the plan for certificates', function () {
   function judged(
     material: TlsMaterial | undefined,
     now: number,
-    options: { names?: string[]; trusted?: string } = {},
+    options: { names?: string[]; trustedMs?: number } = {},
   ): CertificateAction {
-    const { names = NAMES, trusted = material?.authorities.join('') ?? '' } = options;
-    return planCertificates(material, { now, names, trusted });
+    const { names = NAMES, trustedMs = TRUST_MS } = options;
+    return planCertificates(material, { now, names, trustedMs });
   }
 
   const cases: { name: string; given: () => CertificateAction; expect: CertificateAction }[] = [
@@ -152,14 +153,19 @@ describe('the plan for certificates', function () {
       expect: { action: 'add-names', reason: 'the serving certificate does not cover 192.0.2.1' },
     },
     {
-      name: 'does not use a new CA before all have had time to trust it',
+      name: 'does not use a new CA in its first hour',
       given: () => judged(staged, stagedAt + 1000),
       expect: { action: 'keep', until: stagedAt + CA_PROPAGATION_MS },
     },
     {
       name: 'does not use a new CA that is not trusted, however old it is',
-      given: () => judged(staged, movedAt, { trusted: fresh.authorities.join('') }),
-      expect: { action: 'keep', until: movedAt + 60_000 },
+      given: () => judged(staged, movedAt, { trustedMs: 0 }),
+      expect: { action: 'keep', until: movedAt + TRUST_MS },
+    },
+    {
+      name: 'does not use a new CA before all API servers have read that it is trusted, however old it is',
+      given: () => judged(staged, movedAt, { trustedMs: TRUST_MS - 1 }),
+      expect: { action: 'keep', until: movedAt + 1 },
     },
     {
       name: 'uses a new CA that is trusted',

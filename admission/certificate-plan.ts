@@ -1,10 +1,9 @@
 import type { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
-import { describeLoadError, isNotYetValid, isPair, readCertificate, splitPem } from '../tls/pem.js';
+import { describeLoadError, isNotYetValid, isPair, readCertificate } from '../tls/pem.js';
 import type { ServingPair } from '../tls/certificate-source.js';
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
+const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 /** Lifetimes, and the time between changes. */
@@ -17,6 +16,8 @@ export const SERVING_LIFETIME_MS = 90 * DAY_MS;
 export const BACKDATE_MS = 365 * DAY_MS;
 /** A new CA is trusted for this time before it signs a served certificate: by then, every API server has read it. */
 export const CA_PROPAGATION_MS = HOUR_MS;
+/** API servers that follow the configuration have read it after this time. It counts if the configuration could not be written for longer. */
+export const TRUST_MS = 10_000;
 /** An old CA stays trusted for this time after its last certificate was replaced: by then, every replica has read the new one. */
 export const CA_OVERLAP_MS = HOUR_MS;
 
@@ -34,8 +35,8 @@ interface CertificateCircumstances {
   now: number;
   /** DNS names and IP addresses that the certificate must cover. */
   names: readonly string[];
-  /** The CAs that API servers trust, as PEM. */
-  trusted: string;
+  /** For how long the configuration has trusted the newest CA, as far as this replica has seen. */
+  trustedMs: number;
 }
 
 export type CertificateAction =
@@ -63,7 +64,7 @@ export function planCertificates(
   const authorities = readCertificates(material.authorities);
   const newest = authorities?.[0];
   if (authorities === undefined || newest === undefined) return { action: 'make-all', reason: 'the CA cannot be read' };
-  const { now, names, trusted } = circumstances;
+  const { now, names, trustedMs } = circumstances;
   const flaw = problemOfAuthority(newest, material.authorityKey, now);
   if (flaw !== undefined) return { action: 'make-all', reason: flaw };
   const serving = readServing(material, authorities, now);
@@ -71,7 +72,7 @@ export function planCertificates(
   const missing = names.find((name) => !coversName(serving, name));
   if (missing !== undefined)
     return { action: 'add-names', reason: `the serving certificate does not cover ${missing}` };
-  return planByAge({ serving, authorities, newest }, now, splitPem(trusted).includes(material.authorities[0] ?? ''));
+  return planByAge({ serving, authorities, newest }, now, trustedMs);
 }
 
 /**
@@ -80,10 +81,11 @@ export function planCertificates(
  */
 export function recoverMaterial(
   served: ServingPair | undefined,
-  { now, trusted }: Pick<CertificateCircumstances, 'now' | 'trusted'>,
+  trusted: readonly string[],
+  now: number,
 ): TlsMaterial | undefined {
   if (served === undefined) return undefined;
-  const issuer = splitPem(trusted).find((pem) => {
+  const issuer = trusted.find((pem) => {
     const authority = readCertificate(pem);
     if (authority === undefined || isNotYetValid(authority, now)) return false;
     return typeof readServing(served, [authority], now) !== 'string';
@@ -99,14 +101,14 @@ interface Chain {
 }
 
 /** Decides by age, for certificates that are all valid. */
-function planByAge({ serving, authorities, newest }: Chain, now: number, isNewestTrusted: boolean): CertificateAction {
+function planByAge({ serving, authorities, newest }: Chain, now: number, trustedMs: number): CertificateAction {
   const authorityDue = renewalTimeOf(newest, CA_LIFETIME_MS);
   if (now >= authorityDue) return { action: 'add-authority', reason: 'two thirds of the lifetime of the CA are over' };
   if (!isIssuedBy(serving, newest)) {
     const settled = creationTimeOf(newest, CA_LIFETIME_MS) + CA_PROPAGATION_MS;
     if (now < settled) return { action: 'keep', until: settled };
     // API servers that do not trust the new CA yet would reject its certificate
-    if (!isNewestTrusted) return { action: 'keep', until: now + MINUTE_MS };
+    if (trustedMs < TRUST_MS) return { action: 'keep', until: now + TRUST_MS - trustedMs };
     return { action: 'renew-serving', reason: 'there is a new CA, and it is trusted' };
   }
   const servingDue = renewalTimeOf(serving, SERVING_LIFETIME_MS);

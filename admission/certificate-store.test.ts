@@ -11,7 +11,7 @@ import {
 import { describeLoadError, namesIn } from '../tls/pem.js';
 import type { ApiRequest } from '../kube/transport/transport.js';
 import { CertificateReplicas, SECRET, START, makeKeys } from './testing/certificate-replicas.js';
-import { CA_LIFETIME_MS, CA_OVERLAP_MS, SERVING_LIFETIME_MS, CA_PROPAGATION_MS } from './certificate-plan.js';
+import { CA_LIFETIME_MS, CA_OVERLAP_MS, SERVING_LIFETIME_MS, CA_PROPAGATION_MS, TRUST_MS } from './certificate-plan.js';
 
 const DAY_MS = 24 * 3_600_000;
 const KINDS = [MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS];
@@ -144,7 +144,12 @@ describe('the certificates of an admission server', function () {
     expect(replicas.bundles[0]).to.deep.equal([firstCa]);
     expect(replicas.isTrusted(0)).to.be.true;
     refuse = false;
-    for (const ms of [60_000, CA_PROPAGATION_MS, CA_OVERLAP_MS + 60_000]) await replicas.advance(ms);
+    while (replicas.bundles[0]?.length === 1) await replicas.advanceTo(replicas.clock.next ?? 0);
+    // as the watch of the configuration does
+    replicas.stores[0]?.wake();
+    await replicas.advance(TRUST_MS - 2000);
+    expect(replicas.isTrusted(0, [firstCa ?? '']), 'by an API server that is a step behind').to.be.true;
+    for (const ms of [TRUST_MS, CA_PROPAGATION_MS, CA_OVERLAP_MS + 60_000]) await replicas.advance(ms);
     expect(replicas.bundles[0]).to.have.length(1).and.not.to.include(firstCa);
     expect(replicas.isTrusted(0)).to.be.true;
   });
@@ -248,7 +253,7 @@ describe('the certificates of an admission server', function () {
     replicas.api.tracker.put(SECRETS, { metadata });
     await replicas.advance(60_000);
     expect(replicas.served[0]).to.equal(shown);
-    await replicas.advance(CA_PROPAGATION_MS);
+    for (const ms of [CA_PROPAGATION_MS, TRUST_MS]) await replicas.advance(ms);
     expect(replicas.served[0]).not.to.deep.equal(shown);
     expect(replicas.isTrusted(0)).to.be.true;
   });

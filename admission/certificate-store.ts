@@ -56,7 +56,7 @@ interface CertificateStoreOptions {
 
 /**
  * Creates and renews the certificates in a Secret that all replicas share. Every change is one PUT with the resourceVersion that was read: of
- * two replicas, one wins and the other uses its result. No state is kept between two checks.
+ * two replicas, one wins and the other uses its result.
  */
 export class CertificateStore implements CertificateSource {
   readonly #options: CertificateStoreOptions;
@@ -65,6 +65,8 @@ export class CertificateStore implements CertificateSource {
   #running: Promise<void> = Promise.resolve();
   #served: ServingPair | undefined;
   #lastStep: CertificateStep | undefined;
+  /** The newest CA, and since when the configurations trust it, by the monotonic clock. */
+  #newestTrusted: { authority: string; since: number } | undefined;
   /** Set only until the first success: a certificate that is trusted stays ready while the API server is away. */
   #unready: string | undefined = 'the certificate is not loaded yet';
 
@@ -135,10 +137,11 @@ export class CertificateStore implements CertificateSource {
     // a certificate that may be trusted is better than none; a new one must be trusted first
     if (this.#served === undefined && material !== undefined) this.#serve(material, use);
     const trusted = trustedBy(configurations.map(({ object }) => object));
-    const circumstances = { now: clock.wall(), names, trusted };
-    const judgement = planCertificates(material, circumstances);
+    const now = clock.wall();
+    const trustedMs = this.#trustedMs(material?.authorities[0], trusted);
+    const judgement = planCertificates(material, { now, names, trustedMs });
     if (judgement.action !== 'keep') {
-      const recovered = judgement.action === 'make-all' ? recoverMaterial(this.#served, circumstances) : undefined;
+      const recovered = judgement.action === 'make-all' ? recoverMaterial(this.#served, trusted, now) : undefined;
       if (recovered === undefined) await this.#step(judgement, secret, material);
       else await this.#step({ ...judgement, action: 'add-authority' }, secret, recovered);
       return undefined;
@@ -151,6 +154,13 @@ export class CertificateStore implements CertificateSource {
     }
     this.#unready = undefined;
     return judgement.until;
+  }
+
+  #trustedMs(newest: string | undefined, trusted: readonly string[]): number {
+    const now = this.#options.clock.now();
+    if (newest === undefined || !trusted.includes(newest)) this.#newestTrusted = undefined;
+    else if (this.#newestTrusted?.authority !== newest) this.#newestTrusted = { authority: newest, since: now };
+    return now - (this.#newestTrusted?.since ?? now);
   }
 
   async #step(due: DueAction, secret: Secret, material: TlsMaterial | undefined): Promise<void> {
@@ -208,10 +218,11 @@ export class CertificateStore implements CertificateSource {
 }
 
 /** Returns the CAs that all webhooks of the configurations trust, as PEM. */
-function trustedBy(configurations: readonly WebhookConfigurationObject[]): string {
+function trustedBy(configurations: readonly WebhookConfigurationObject[]): string[] {
   const webhooks = configurations.flatMap((configuration) => configuration.webhooks ?? []);
   const [first, ...others] = webhooks.map(({ clientConfig }) => clientConfig.caBundle ?? '');
-  return first !== undefined && others.every((other) => other === first) ? Buffer.from(first, 'base64').toString() : '';
+  if (first === undefined || others.some((other) => other !== first)) return [];
+  return splitPem(Buffer.from(first, 'base64').toString());
 }
 
 /** Keys of the Secret: those of type kubernetes.io/tls, and the CA's. `ca.crt` contains all trusted CAs, newest first. */

@@ -182,7 +182,7 @@ async function rotate(fleet: Fleet, { kind, choice }: PlannedFault): Promise<Inj
     await client.replace(SECRETS, writeMaterial(secret, made));
     return true;
   });
-  // a new CA signs as soon as all API servers trust it, which is checked every minute
+  // a new CA signs ten seconds after the configuration trusts it
   const isRenewed = async () => readMaterial(await client.get(SECRETS, ref))?.cert !== aged;
   await until(`${service} to renew its certificate`, isRenewed, { timeoutMs: 120_000, everyMs: 500 });
   return { kind, target: ref.name };

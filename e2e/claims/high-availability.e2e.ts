@@ -48,7 +48,7 @@ if (onBed) {
       } finally {
         await load.end();
       }
-      expect(load.failures).to.deep.equal([]);
+      expect(load.failures.join('\n')).to.equal('');
       expect(Math.min(...Object.values(load.answered)), load.summary()).to.be.greaterThan(100);
     });
 
