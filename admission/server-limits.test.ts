@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createConnection } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { type TLSSocket, connect } from 'node:tls';
 import { expect } from 'chai';
 import { systemClock } from '../kube/clock.js';
@@ -81,6 +82,17 @@ describe('the limits of the admission server', () => {
     const socket = await open();
     await sendHalf(socket, '{"a"');
     expect(await closed(socket)).to.match(/^HTTP\/1\.1 408 /);
+  });
+
+  it('answer a request on a connection that was opened long before, as API servers do', async function () {
+    this.timeout(20_000);
+    await start({});
+    const socket = await open();
+    // longer than the time in which a request should arrive
+    await pause(7_000);
+    socket.write(requestOf('{}'));
+    const [head] = (await once(socket, 'data')) as [Buffer];
+    expect(head.toString()).to.match(/^HTTP\/1\.1 200 /);
   });
 
   it('close a connection on which no request arrives', async () => {

@@ -17,12 +17,12 @@ import { ReviewError } from './review.js';
 
 /** An UPDATE contains a pod twice, and a pod has at most 1.5 MB in etcd. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
-/** More than the 90 s for which an API server keeps an idle connection, so that it never uses one that we close. */
-const KEEP_ALIVE_MS = 120_000;
-/** An API server sends headers and body together. It waits at most 30 s, and 5 s for our webhooks. */
-const REQUEST_MS = 5_000;
-/** How often slow requests are searched. */
-const CHECK_MS = 1_000;
+/**
+ * More than the 90 s for which an API server keeps an idle connection, so that it never uses one that we close. It opens connections before it needs
+ * them, so the first request may arrive as late. The limits below bound slow requests.
+ */
+const IDLE_MS = 120_000;
+const HANDSHAKE_MS = 5_000;
 /** Each API server has a few connections. A TLS connection uses about 50 KiB. */
 const MAX_CONNECTIONS = 512;
 /** Limit for all bodies, from their first byte to their response. */
@@ -55,7 +55,7 @@ export interface AdmissionServerOptions {
   maxBodyBytes?: number;
   maxBodiesBytes?: number;
   maxConnections?: number;
-  /** Time limit for a handshake, and for a request. */
+  /** Time limit for a request, and for the first request on a connection. */
   requestMs?: number;
   clock?: Clock;
 }
@@ -73,15 +73,15 @@ export class AdmissionServer {
 
   constructor(options: AdmissionServerOptions) {
     this.#options = options;
-    const { minVersion, requestMs = REQUEST_MS } = options;
+    const { minVersion, requestMs = IDLE_MS } = options;
     const settings = {
       minVersion,
       keepAlive: true,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      handshakeTimeout: requestMs,
+      keepAliveTimeout: IDLE_MS,
+      handshakeTimeout: HANDSHAKE_MS,
       headersTimeout: requestMs,
       requestTimeout: requestMs,
-      connectionsCheckingInterval: Math.min(CHECK_MS, requestMs),
+      connectionsCheckingInterval: requestMs / 4,
       ...(options.clients !== undefined && { requestCert: true, rejectUnauthorized: true }),
     };
     this.#server = createServer(settings, this.#createApp());
