@@ -38,8 +38,8 @@ export interface ClaimObservation {
 export interface ProbingView {
   /** In ms of the clock. */
   now: number;
-  /** Why the pool's addresses are not probed. */
-  stop?: ProbingStop | undefined;
+  /** Returns why the pool's addresses are not probed. A lease that may be quarantined next does not count. */
+  stop: (next?: LeaseRecord) => ProbingStop | undefined;
   /** When this process first saw that the probe of the lease was requested, in ms of the clock. */
   requestedAt: (lease: LeaseRecord) => number;
   /** How many addresses of the family that the claim does not request were quarantined for it, one after the other. */

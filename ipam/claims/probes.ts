@@ -6,7 +6,7 @@ import { claimEventSubjects, poolEventSubject } from '../../cluster/event-subjec
 import type { Clock } from '../../kube/clock.js';
 import type { EventRecorder } from '../../kube/events.js';
 import { type Family, formatAddress } from '../../addressing/address/address.js';
-import type { LeaseRecord } from '../../addressing/lease/lease.js';
+import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
 import { releaseTime } from '../../addressing/lease/cooling-start.js';
 import { type QuarantinedByMac, endProbe, quarantineLease } from '../../addressing/lease/lease-quarantine.js';
 import type { Pool } from '../../addressing/pool/pool.js';
@@ -18,7 +18,7 @@ import type { ClaimObservation, ProbingView } from './observe.js';
 import type { ClaimStepOf } from './step.js';
 
 interface ProbesDependencies {
-  book: Pick<LeaseBook, 'quarantined'>;
+  book: Pick<LeaseBook, 'quarantined' | 'get' | 'all'>;
   clock: Pick<Clock, 'now' | 'wall'>;
   events: Pick<EventRecorder, 'event'>;
   metrics: Pick<ClaimMetrics, 'countProbe'>;
@@ -39,8 +39,8 @@ interface ClaimProbes {
 export class Probes {
   readonly #deps: ProbesDependencies;
   readonly #claims = new Map<string, ClaimProbes>();
-  /** Leases that are being quarantined, so that parallel syncs keep to the limits. */
-  readonly #pending = new Set<{ readonly lease: LeaseRecord; readonly mac: string }>();
+  /** Leases that a write may quarantine as long as they have this version, and the host: the answer is open or was lost. Absent before the first probe. */
+  #pending: Map<LeaseRecord, string> | undefined;
 
   constructor(deps: ProbesDependencies) {
     this.#deps = deps;
@@ -66,7 +66,7 @@ export class Probes {
     for (const uid of open) if (!requestedAt.has(uid)) requestedAt.set(uid, now);
     return {
       now,
-      stop: probingStopOf(resolution.pool, this.#quarantinedOf(resolution.pool)),
+      stop: (next) => probingStopOf(resolution.pool, this.#quarantinedOf(resolution.pool, next)),
       requestedAt: ({ metadata }) => requestedAt.get(metadata.uid) ?? now,
       quarantinedInARow: (family) => quarantined.get(family) ?? 0,
     };
@@ -107,13 +107,8 @@ export class Probes {
   ): Promise<void> {
     const { clock, events, metrics } = this.#deps;
     const forMs = isRequested ? PROBE_LIMITS.requestedQuarantineMs : PROBE_LIMITS.quarantineMs;
-    const pending = { lease, mac };
-    this.#pending.add(pending);
-    try {
-      if (!(await writeChange(lease, quarantineLease(lease, mac, releaseTime(clock), forMs), context))) return;
-    } finally {
-      this.#pending.delete(pending);
-    }
+    this.#pendingWrites().set(lease, mac);
+    if (!(await writeChange(lease, quarantineLease(lease, mac, releaseTime(clock), forMs), context))) return;
     metrics.countProbe('taken');
     const { family } = lease.address;
     const { quarantined } = this.#probesOf(objectKey(claim), claim.metadata.uid);
@@ -137,12 +132,24 @@ export class Probes {
     return fresh;
   }
 
-  #quarantinedOf(pool: Pool): QuarantinedByMac {
+  /** @param next does not count: it may be quarantined next */
+  #quarantinedOf(pool: Pool, next: LeaseRecord | undefined): QuarantinedByMac {
     const known = this.#deps.book.quarantined(pool.name);
-    const pending = [...this.#pending].filter(({ lease }) => lease.pool === pool.name);
-    if (pending.length === 0) return known;
     const all = new Map([...known].map(([mac, leases]) => [mac, new Set(leases)]));
-    for (const { lease, mac } of pending) all.set(mac, (all.get(mac) ?? new Set()).add(lease));
+    for (const [lease, mac] of this.#pendingWrites())
+      if (lease.pool === pool.name && lease !== next) all.set(mac, (all.get(mac) ?? new Set()).add(lease));
     return all;
+  }
+
+  #pendingWrites(): Map<LeaseRecord, string> {
+    const { book } = this.#deps;
+    if (this.#pending === undefined) {
+      this.#pending = new Map();
+      // an earlier leader may have written that it quarantines them
+      for (const lease of book.all())
+        if (typeof lease.probe === 'object' && stateOf(lease) === 'held') this.#pending.set(lease, lease.probe.taken);
+    }
+    for (const lease of this.#pending.keys()) if (book.get(lease.metadata.name) !== lease) this.#pending.delete(lease);
+    return this.#pending;
   }
 }

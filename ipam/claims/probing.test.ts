@@ -9,8 +9,8 @@ import { shouldProbe } from './probing.js';
 import { type ClaimScenario, describeStep, lease, observationOf } from './testing/claim-observation.js';
 
 const HOST = '02:00:00:00:00:99';
-const PROXY: ProbingStop = { reason: 'ProxyARP', mac: HOST, leases: [] };
-const FULL: ProbingStop = { reason: 'QuarantineFull', leases: [] };
+const PROXY = (): ProbingStop => ({ reason: 'ProxyARP', mac: HOST, leases: [] });
+const FULL = (): ProbingStop => ({ reason: 'QuarantineFull', leases: [] });
 const LIVE: Findings = { isLive: true, arePodsLive: true };
 const NEW: ClaimScenario = { pool: 'v4', probes: {} };
 

@@ -18,7 +18,7 @@ import type { ClaimStep, SkipCause } from './step.js';
 /** Whether the address that is allocated next is to be probed: no guest may have it yet. */
 export function shouldProbe(observed: ClaimObservation, family: Family): boolean {
   const { claim, pods, probing } = observed;
-  if (!mayProbe(observed) || probing?.stop !== undefined || isResponder(leaseOwnerOf(claim))) return false;
+  if (!mayProbe(observed) || probing?.stop() !== undefined || isResponder(leaseOwnerOf(claim))) return false;
   const isUnused = readShownAddresses(claim).addresses.length === 0 && pods.every((pod) => isWaitingFor(pod, claim));
   return isUnused && (probing?.quarantinedInARow(family) ?? 0) < PROBE_LIMITS.perClaim;
 }
@@ -74,7 +74,7 @@ function takenStep(
   { lease, mac, isRequested }: TakenAddress,
   isLive: boolean,
 ): ClaimStep | undefined {
-  const { stop } = observed.probing ?? {};
+  const stop = observed.probing?.stop(lease);
   // nobody else gets a reserved address anyway
   if (!isProbed(observed, lease) || isReservation(lease)) return skipStep(lease, 'NotApplicable');
   // the answers of a host that answers for everything mean nothing
@@ -90,7 +90,7 @@ function takenStep(
 function causeToSkip(observed: ClaimObservation, lease: LeaseRecord): SkipCause | undefined {
   const { probing } = observed;
   if (probing === undefined || !isProbed(observed, lease)) return 'NotApplicable';
-  if (probing.stop !== undefined) return 'ProbingStopped';
+  if (probing.stop() !== undefined) return 'ProbingStopped';
   return probing.now - probing.requestedAt(lease) >= PROBE_LIMITS.timeoutMs ? 'NoAnswer' : undefined;
 }
 

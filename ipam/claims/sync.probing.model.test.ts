@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { PROBE_LIMITS } from '../../api/limits.js';
 import { parseAddress } from '../../addressing/address/address.js';
+import { TransportError } from '../../kube/errors.js';
 import { type RequestFailure, IpamModelCluster, requestFailure } from './testing/model/cluster.js';
 import { Violation } from './testing/model/invariants.js';
 import { type Operation, applyOperation, operation } from './testing/model/operations.js';
@@ -10,8 +11,8 @@ import { probeOperation } from './testing/model/probe-operations.js';
 type Event =
   | { what: 'operation'; operation: Operation }
   | { what: 'sync'; failure: RequestFailure | undefined }
-  /** Workers sync all queued claims at the same time, and the responders answer meanwhile. */
-  | { what: 'parallel'; answers: readonly Operation[] }
+  /** Workers sync all queued claims at the same time, the responders answer meanwhile, and a request gets no answer. */
+  | { what: 'parallel'; answers: readonly Operation[]; lost: number | undefined }
   | { what: 'restart' };
 
 const isOfPool = ({ do: what }: Operation) => what === 'pool' || what === 'deleteLease' || what === 'reserve';
@@ -36,6 +37,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
     arbitrary: fc.record({
       what: fc.constant('parallel' as const),
       answers: fc.array(probeOperation, { maxLength: 3 }),
+      lost: fc.option(fc.nat({ max: 9 }), { freq: 3, nil: undefined }),
     }),
   },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('restart' as const) }) },
@@ -62,24 +64,33 @@ class ProbedCluster extends IpamModelCluster {
         await this.sync(0, current.failure, []);
         return;
       case 'parallel':
-        await this.#syncAll(current.answers);
+        await this.#syncAll(current);
         return;
       case 'restart':
         this.restart(0);
     }
   }
 
-  async #syncAll(answers: readonly Operation[]): Promise<void> {
+  async #syncAll({ answers, lost }: Extract<Event, { what: 'parallel' }>): Promise<void> {
     const [process] = this.processes;
     const left = [...answers];
+    let requests = 0;
     this.api.before = () => {
       const answer = left.shift();
       if (answer !== undefined) applyOperation(this.world, this.invariants, answer);
       process?.deliver('addressleases', Infinity);
-      return undefined;
+      return requests++ === lost
+        ? { error: new TransportError('broken', 'the connection broke'), applied: true }
+        : undefined;
     };
     await Promise.all([...(process?.queue ?? [])].map(async (key) => process?.syncFromQueue(key)));
     this.api.before = () => undefined;
+  }
+
+  async syncClaim(name: string): Promise<void> {
+    const [process] = this.processes;
+    process?.deliverAll();
+    await process?.syncFromQueue(`vms/${name}`);
   }
 
   checkLimits(): void {
@@ -95,6 +106,24 @@ class ProbedCluster extends IpamModelCluster {
 
 describe('the probes of claims in any order of answers, failures and restarts', function () {
   this.timeout(120_000);
+
+  for (const endsProcess of [false, true]) {
+    it(`quarantine three addresses of one host at most if the first write arrives last${endsProcess ? ', after a restart' : ''}`, async () => {
+      const cluster = new ProbedCluster();
+      const taken = (index: number): Operation => ({ do: 'answer', index, answer: { taken: '02:00:00:00:00:0a' } });
+      for (const name of ['a', 'b', 'c'] as const) {
+        cluster.operate({ do: 'create', name, request: undefined, restored: undefined, owned: false });
+        await cluster.syncClaim(name);
+      }
+      cluster.processes[0]?.queue.clear();
+      cluster.operate(taken(4));
+      await cluster.happen({ what: 'sync', failure: { request: 1, fate: 'late', endsProcess } });
+      for (let count = 0; count < 3; count++) cluster.operate(taken(0));
+      for (const name of ['a', 'b']) await cluster.syncClaim(name);
+      cluster.operate({ do: 'pass', seconds: 1 });
+      cluster.checkLimits();
+    });
+  }
 
   it('quarantine no more addresses than allowed and none that a claim shows, and in the end each claim has its addresses or reports why not', async () => {
     await fc.assert(

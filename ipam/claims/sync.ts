@@ -22,7 +22,7 @@ import { type ClaimWaitList, stopWaiting } from './wait-list.js';
 
 interface ClaimSyncDependencies
   extends ApplyDependencies, Pick<ObserveContext, 'directory' | 'pods'>, Pick<VmiOwnersDependencies, 'kubevirt'> {
-  book: ApplyDependencies['book'] & Pick<LeaseBook, 'quarantined'>;
+  book: ApplyDependencies['book'] & Pick<LeaseBook, 'quarantined' | 'get' | 'all'>;
   waitList: ClaimWaitList;
   restoreHolds: Pick<RestoreHolds, 'holdAgainst' | 'onSynced'>;
   /** While closed, nothing is allocated or released, and no status is written. */

@@ -99,7 +99,7 @@ function pod(name: string): ClaimPod {
 export function observationOf(given: ClaimScenario): ClaimObservation {
   const { pool = 'dual', held = [], pods = [], probes, probing } = given;
   const compiled = pool === null ? undefined : poolOf(pool, probes !== undefined);
-  const unanswered = { now: 0, requestedAt: () => 0, quarantinedInARow: () => 0 };
+  const unanswered = { now: 0, stop: () => undefined, requestedAt: () => 0, quarantinedInARow: () => 0 };
   return {
     claim: createClaim(given),
     held: held.map((address, index) => ({
