@@ -9,6 +9,7 @@ import {
   TRUST_MS,
   type TlsMaterial,
   planCertificates,
+  recoverMaterial,
 } from './certificate-plan.js';
 import { applyCertificateStep } from './certificate-step.js';
 import { expiryOf, namesIn } from '../tls/pem.js';
@@ -188,6 +189,14 @@ describe('the plan for certificates', function () {
       expect(given()).to.deep.equal(expected);
     });
   }
+
+  it('recovers what a replica serves only while the CA is valid that API servers trust', () => {
+    const issuer = authority(keys.first, MADE);
+    const outliving = signed(issuer, MADE + CA_LIFETIME_MS);
+    const recoveredAt = (now: number) => recoverMaterial(outliving, [issuer.cert], now)?.authorities;
+    expect(recoveredAt(MADE + CA_LIFETIME_MS - 1)).to.deep.equal([issuer.cert]);
+    expect(recoveredAt(MADE + CA_LIFETIME_MS)).to.equal(undefined);
+  });
 
   it('adds a CA at two thirds of the lifetime of the old one, before it renews anything else', () => {
     const now = MADE + (CA_LIFETIME_MS * 2) / 3;

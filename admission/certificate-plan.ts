@@ -1,6 +1,6 @@
 import type { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
-import { describeLoadError, isNotYetValid, isPair, readCertificate } from '../tls/pem.js';
+import { describeLoadError, isPair, readCertificate, validityProblem } from '../tls/pem.js';
 import type { ServingPair } from '../tls/certificate-source.js';
 
 const HOUR_MS = 3_600_000;
@@ -87,7 +87,7 @@ export function recoverMaterial(
   if (served === undefined) return undefined;
   const issuer = trusted.find((pem) => {
     const authority = readCertificate(pem);
-    if (authority === undefined || isNotYetValid(authority, now)) return false;
+    if (authority === undefined || validityProblem(authority, now) !== undefined) return false;
     return typeof readServing(served, [authority], now) !== 'string';
   });
   return issuer === undefined ? undefined : { ...served, authorities: [issuer], authorityKey: '' };
@@ -124,8 +124,8 @@ function planByAge({ serving, authorities, newest }: Chain, now: number, trusted
 
 function problemOfAuthority(certificate: X509Certificate, key: string, now: number): string | undefined {
   if (!isPair(certificate, key)) return 'the key of the CA does not match its certificate';
-  if (isNotYetValid(certificate, now)) return 'the CA is not valid yet';
-  return now >= Date.parse(certificate.validTo) ? 'the CA has expired' : undefined;
+  const problem = validityProblem(certificate, now);
+  return problem && `the CA ${problem}`;
 }
 
 /** @returns the certificate, or why it cannot be used */
@@ -137,10 +137,9 @@ function readServing(
   const certificate = readCertificate(material.cert);
   if (certificate === undefined) return 'the serving certificate cannot be read';
   if (!isPair(certificate, material.key)) return 'the key does not match the serving certificate';
-  const problem = describeLoadError(material);
-  if (problem !== undefined) return `the serving certificate cannot be loaded: ${problem}`;
-  if (now >= Date.parse(certificate.validTo)) return 'the serving certificate has expired';
-  if (isNotYetValid(certificate, now)) return 'the serving certificate is not valid yet';
+  const loadError = describeLoadError(material);
+  const problem = loadError === undefined ? validityProblem(certificate, now) : `cannot be loaded: ${loadError}`;
+  if (problem !== undefined) return `the serving certificate ${problem}`;
   if (!authorities.some((authority) => isIssuedBy(certificate, authority))) {
     return 'the serving certificate is not signed by our CA';
   }

@@ -21,21 +21,24 @@ export function expiryOf(pem: string): number | undefined {
 /** A certificate may begin so much later than now, because clocks differ. */
 const CLOCK_TOLERANCE_MS = 5 * 60_000;
 
-/** True if the validity of a certificate begins later than clocks differ. */
-export function isNotYetValid({ validFrom }: X509Certificate, now: number): boolean {
-  return now + CLOCK_TOLERANCE_MS < Date.parse(validFrom);
+/** Returns why the certificate is not valid at this time; undefined if it is. */
+export function validityProblem(
+  { validFrom, validTo }: X509Certificate,
+  now: number,
+): 'has expired' | 'is not valid yet' | undefined {
+  if (now >= Date.parse(validTo)) return 'has expired';
+  return now + CLOCK_TOLERANCE_MS < Date.parse(validFrom) ? 'is not valid yet' : undefined;
 }
 
 /** Returns a message if the certificate is not valid at this time; undefined if it is, or cannot be read. */
 export function describeInvalidity(pem: string, now: number): string | undefined {
   const certificate = readCertificate(pem);
-  if (certificate === undefined) return undefined;
+  const problem = certificate && validityProblem(certificate, now);
+  if (certificate === undefined || problem === undefined) return undefined;
   const { validFrom, validTo } = certificate;
-  const end = Date.parse(validTo);
-  if (now >= end)
-    return `the certificate expired at ${new Date(end).toISOString()}: see the log for why it was not renewed`;
-  if (!isNotYetValid(certificate, now)) return undefined;
-  return `the certificate is not valid before ${new Date(validFrom).toISOString()}: check the clocks of this node and of the program that created it`;
+  return problem === 'has expired'
+    ? `the certificate expired at ${new Date(validTo).toISOString()}: see the log for why it was not renewed`
+    : `the certificate is not valid before ${new Date(validFrom).toISOString()}: check the clocks of this node and of the program that created it`;
 }
 
 /** Returns the DNS names and IP addresses that a certificate covers; none if it cannot be read. */
