@@ -5,19 +5,13 @@ import { SECRETS } from '../kube/resources.js';
 import { BACKDATE_MS } from './certificate-plan.js';
 import { applyCertificateStep } from './certificate-step.js';
 import { writeMaterial } from './certificate-store.js';
-import { CertificateReplicas, makeKeys } from './testing/certificate-replicas.js';
+import { type CertificateReplicas, useReplicas } from './testing/certificate-replicas.js';
 
 const DAY_MS = 24 * 3_600_000;
 
 describe('certificates that a replica created while its clock was ahead', function () {
-  this.timeout(30_000); // RSA keys
   let replicas: CertificateReplicas;
-
-  before(makeKeys);
-  beforeEach(() => {
-    replicas = new CertificateReplicas();
-  });
-  afterEach(() => replicas.stop());
+  useReplicas(this, (created) => (replicas = created));
 
   function validFrom(replica: number): number {
     return Date.parse(new X509Certificate(replicas.served[replica]?.cert ?? '').validFrom);

@@ -10,21 +10,15 @@ import {
 } from '../kube/resources.js';
 import { describeLoadError, namesIn } from '../tls/pem.js';
 import type { ApiRequest } from '../kube/transport/transport.js';
-import { CertificateReplicas, SECRET, START, makeKeys } from './testing/certificate-replicas.js';
+import { CertificateReplicas, SECRET, START, useReplicas } from './testing/certificate-replicas.js';
 import { CA_LIFETIME_MS, CA_OVERLAP_MS, SERVING_LIFETIME_MS, CA_PROPAGATION_MS, TRUST_MS } from './certificate-plan.js';
 
 const DAY_MS = 24 * 3_600_000;
 const KINDS = [MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS];
 
 describe('the certificates of an admission server', function () {
-  this.timeout(30_000); // RSA keys
   let replicas: CertificateReplicas;
-
-  before(makeKeys);
-  beforeEach(() => {
-    replicas = new CertificateReplicas();
-  });
-  afterEach(() => replicas.stop());
+  useReplicas(this, (created) => (replicas = created));
 
   for (const resource of KINDS) {
     it(`are created at the first start, stored in a Secret, and trusted by a ${resource.kind}`, async () => {

@@ -22,8 +22,15 @@ export const SECRET = { namespace: 'holdfast-system', name: 'holdfast-webhook-tl
 /** Making RSA keys takes long: these go round. */
 let keys: readonly PemKeyPair[] = [];
 
-export async function makeKeys(): Promise<void> {
-  keys = await Promise.all(Array.from({ length: 5 }, generateKeys));
+/** The stores of all replicas of the current test. */
+const started: CertificateStore[] = [];
+
+/** Gives each test of the suite new replicas, and stops all that it started. */
+export function useReplicas(suite: Mocha.Suite, onCreate: (replicas: CertificateReplicas) => void): void {
+  suite.timeout(30_000); // RSA keys
+  before(async () => (keys = await Promise.all(Array.from({ length: 5 }, generateKeys))));
+  beforeEach(() => onCreate(new CertificateReplicas()));
+  afterEach(() => Promise.all(started.splice(0).map((store) => store.stop())));
 }
 
 /** Replicas of a server on one API server and one clock. */
@@ -70,6 +77,7 @@ export class CertificateReplicas {
       generateKeys: () => Promise.resolve(keys[this.#used++ % keys.length]!),
     });
     this.stores.push(store);
+    started.push(store);
     store.start((pair) => (this.served[index] = pair));
   }
 
@@ -89,10 +97,6 @@ export class CertificateReplicas {
   async advance(ms: number): Promise<void> {
     await this.advanceTo(this.clock.now() + ms);
     await this.settle();
-  }
-
-  async stop(): Promise<void> {
-    await Promise.all(this.stores.map((store) => store.stop()));
   }
 
   get secret(): Secret {
