@@ -193,6 +193,17 @@ describe('loadCredentials', () => {
     );
   });
 
+  it('ignores empty files of KUBECONFIG, and those with comments only, as kubectl does', async () => {
+    const path = await write('config', kubeconfig({}));
+    for (const text of ['', '\n', '# moved\n---\n']) {
+      const empty = await write('empty', text);
+      expect((await load({ environment: { KUBECONFIG: `${empty}:${path}` } })).server).to.equal('https://one:6443');
+      expect(await messageFrom(load({ kubeconfig: empty }))).to.equal(
+        `kubeconfig ${empty} names no current context; there are: none`,
+      );
+    }
+  });
+
   it('rejects a server without TLS, such as kubectl proxy, unless it is allowed explicitly', async () => {
     const server = 'http://127.0.0.1:8001';
     const path = await write('proxy', kubeconfig({ server }));

@@ -184,9 +184,11 @@ async function readKubeconfig(files: string[], context: string | undefined): Pro
   const missing: Error[] = [];
   for (const file of files) {
     try {
+      const text = await readFile(file, 'utf8');
+      if (hasNoDocument(text)) continue;
       const one = new KubeConfig();
       one.loadFromFile(file);
-      const ofUsers = await readTokenFiles(file);
+      const ofUsers = await readTokenFiles(file, text);
       for (const [user, path] of ofUsers) if (config.getUser(user) === null) tokenFiles.set(user, path);
       mergeKubeconfig(config, one);
     } catch (error) {
@@ -211,9 +213,13 @@ function mergeKubeconfig(into: KubeConfig, from: KubeConfig): void {
   into.mergeConfig(from, Boolean(into.currentContext));
 }
 
+/** Such a file is an empty kubeconfig for kubectl; KubeConfig fails. */
+function hasNoDocument(text: string): boolean {
+  return text.replaceAll(/#.*|---/g, '').trim() === '';
+}
+
 /** Returns each user's `tokenFile`, which KubeConfig does not support. */
-async function readTokenFiles(file: string): Promise<[string, string][]> {
-  const text = await readFile(file, 'utf8');
+async function readTokenFiles(file: string, text: string): Promise<[string, string][]> {
   if (!text.includes('tokenFile')) return [];
   const { parse } = await import('yaml');
   const { users = [] } = parse(text) as { users?: { name: string; user?: { tokenFile?: string } }[] };
