@@ -1,11 +1,12 @@
 import { expect } from 'chai';
-import { ADDRESS_LEASES } from '../kube/resources.js';
+import { ADDRESS_LEASES, IPAM_CLAIMS } from '../kube/resources.js';
 import type { AddressLease } from '../api/address-lease.js';
+import type { IPAMClaim } from '../api/ipam-claim.js';
 import { parseAddress } from '../addressing/address/address.js';
 import { leaseName } from '../addressing/lease/lease-name.js';
 import type { ListOptions } from '../kube/client.js';
 import { StatusError } from '../kube/errors.js';
-import { adminPool } from '../test/objects/pool-objects.js';
+import { adminPool, claimOf } from '../test/objects/pool-objects.js';
 import { leaseOf } from '../test/objects/lease-objects.js';
 import { MigrationCluster, observedOf } from './testing/migration-world.js';
 import { CommandError } from './exit-code.js';
@@ -31,10 +32,22 @@ function anotherLease(address: string, spec: Partial<AddressLease['spec']> = {})
   return { ...reservedLease({ address, mac: MAC, ...spec }), metadata: { name, uid: 'v', resourceVersion: '1' } };
 }
 
+/** A claim that shows addresses. */
+function claimWith(ips: string[], { namespace = 'a', network = 'lan' } = {}): IPAMClaim {
+  return { ...claimOf(`${namespace}/vm1.data`, undefined, network), status: { ips } };
+}
+
+/** Of the same address space as {@link POOL}. */
+const OTHER_NETWORK = adminPool('other', {
+  network: 'lan2',
+  addressSpace: 'lan',
+  namespaces: ['served'],
+  subnets: [{ cidr: '10.0.0.0/24' }],
+});
+const BAD = { ...POOL, metadata: { name: 'bad' }, spec: { network: 'x', subnets: [] } };
+
 function world(...leases: AddressLease[]): MigrationCluster {
-  return new MigrationCluster(
-    observedOf({ pools: [POOL, { ...POOL, metadata: { name: 'bad' }, spec: { network: 'x', subnets: [] } }], leases }),
-  );
+  return new MigrationCluster(observedOf({ pools: [POOL, OTHER_NETWORK, BAD], leases }));
 }
 
 const of5 = { pool: 'office', address: '10.0.0.5' };
@@ -94,7 +107,41 @@ describe('a reservation', () => {
       return list(resource, options);
     };
     expect(await reserve({ ...of5, mac: MAC }, client)).to.match(/ reserved$/);
-    expect(asked).to.deep.equal([{ fieldSelector: `spec.mac=${MAC},spec.pool=office,spec.addressSpace=lan` }]);
+    expect(asked[0]).to.deep.equal({ fieldSelector: `spec.mac=${MAC},spec.pool=office,spec.addressSpace=lan` });
+  });
+
+  for (const [where, of] of [
+    ['its network', {}],
+    ['another network of the address space', { namespace: 'served', network: 'lan2' }],
+  ] as const) {
+    it(`is refused if a claim of ${where} shows the address and has lost its lease`, async () => {
+      const cluster = world().put(IPAM_CLAIMS, claimWith(['fd00::5/64', '10.0.0.5/24'], of));
+      for (const given of [of5, { ...of5, mac: MAC }]) {
+        const refusal = await reserve(given, cluster.client).catch((error: unknown) => error);
+        expect((refusal as CommandError).message).to.equal(
+          `IPAMClaim ${'namespace' in of ? of.namespace : 'a'}/vm1.data has 10.0.0.5 in its status, and no lease for it: ipam leases it to the claim again. Reserve another address, or delete the VM of the claim first`,
+        );
+      }
+      expect(cluster.writes).to.equal(0);
+    });
+  }
+
+  it('is created if claims show other addresses, or the same in another address space', async () => {
+    const cluster = world().put(
+      IPAM_CLAIMS,
+      claimWith(['10.0.0.6', 'none']),
+      claimWith(['10.0.0.5'], { namespace: 'b', network: 'wan' }),
+      claimWith(['10.0.0.5'], { namespace: 'c', network: 'lan2' }),
+    );
+    expect(await reserve(of5, cluster.client)).to.match(/ reserved$/);
+  });
+
+  it('is not created for a user who may not list claims', async () => {
+    const cluster = world();
+    cluster.refused.add('ipamclaims');
+    const refusal = await reserve(of5, cluster.client).catch((error: unknown) => error);
+    expect((refusal as Error).message).to.include('cannot list resource "ipamclaims"');
+    expect(cluster.writes).to.equal(0);
   });
 
   const refused: { name: string; given: Partial<Reservation>; leases?: AddressLease[]; expect: string }[] = [

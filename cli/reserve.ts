@@ -1,5 +1,8 @@
 import type { AddressLease, AddressLeaseSpec, LeaseOwner } from '../api/address-lease.js';
+import { addressSpaceOf } from '../api/address-pool.js';
+import type { IPAMClaim } from '../api/ipam-claim.js';
 import { parseLeaseMac } from '../api/mac-address.js';
+import { objectKey } from '../api/meta.js';
 import { ADDRESS_LEASE_KIND, IPAM_API_VERSION } from '../api/names.js';
 import { type Address, AddressError, formatAddress, parseAddress } from '../addressing/address/address.js';
 import { formatCidr } from '../addressing/address/cidr.js';
@@ -11,9 +14,12 @@ import { notLeasableSubject } from '../addressing/allocator/refusal-messages.js'
 import { findUnlessGone } from '../kube/absence.js';
 import type { Client } from '../kube/client.js';
 import { isAlreadyExists } from '../kube/errors.js';
-import { ADDRESS_LEASES } from '../kube/resources.js';
+import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS } from '../kube/resources.js';
 import { CommandError } from './exit-code.js';
 import { findPool } from './find-pool.js';
+import { readListAs, valueOr } from './reader.js';
+import { claimAddressesOf } from './trace/claims.js';
+import { namespacesOf } from './usage/pools.js';
 
 /** Ethernet only: longer addresses of other link layers begin differently. */
 const MULTICAST_MAC = /^.[13579bdf](:..){5}$/;
@@ -37,7 +43,10 @@ export function checkReservation({ address, mac }: Reservation): void {
  * @returns a line for the user
  * @throws {CommandError} if the address cannot be reserved
  */
-export async function reserve(wanted: Reservation, client: Pick<Client, 'get' | 'list' | 'create'>): Promise<string> {
+export async function reserve(
+  wanted: Reservation,
+  client: Pick<Client, 'get' | 'list' | 'listAs' | 'create'>,
+): Promise<string> {
   const mac = parseMacArgument(wanted.mac);
   const { pool, address } = await findPoolAndAddress(wanted, client);
   const subnet = subnetOf(pool, address);
@@ -52,6 +61,9 @@ export async function reserve(wanted: Reservation, client: Pick<Client, 'get' | 
   const lease = reservationOf(pool, address, mac);
   const { name } = lease.metadata;
   await refuseSecondReservation(lease, client);
+  const found = await findUnlessGone(client, ADDRESS_LEASES, { name });
+  if (found !== undefined) return compareExisting(lease, found);
+  await refuseShownAddress(lease, client);
   try {
     await client.create(ADDRESS_LEASES, lease);
   } catch (error) {
@@ -76,6 +88,22 @@ async function refuseSecondReservation({ metadata, spec }: AddressLease, client:
   const reserved = formatAddress(other.address);
   throw new CommandError(
     `AddressPool ${pool} already reserves ${reserved} for ${mac}, and a MAC address gets one IPv${family} address of a pool: run kubectl holdfast unreserve ${pool} ${reserved} first`,
+  );
+}
+
+/** Refuses an address of a claim whose lease was lost: its VM may run with the address. */
+async function refuseShownAddress({ spec }: AddressLease, client: Pick<Client, 'list' | 'listAs'>): Promise<void> {
+  const { items } = await client.list(ADDRESS_POOLS);
+  const pools = items.filter((pool) => addressSpaceOf(pool) === spec.addressSpace);
+  const isServed = ({ metadata: { namespace = '' }, spec: { network } }: IPAMClaim) =>
+    pools.some((pool) => pool.spec.network === network && namespacesOf(pool)?.includes(namespace) !== false);
+  const read = await readListAs(client, IPAM_CLAIMS, (claim) =>
+    claimAddressesOf(claim).includes(spec.address) && isServed(claim) ? objectKey(claim) : undefined,
+  );
+  const claim = valueOr(read, { unserved: [] }).find((key) => key !== undefined);
+  if (claim === undefined) return;
+  throw new CommandError(
+    `IPAMClaim ${claim} has ${spec.address} in its status, and no lease for it: ipam leases it to the claim again. Reserve another address, or delete the VM of the claim first`,
   );
 }
 
