@@ -54,6 +54,15 @@ describe('the client of kubectl holdfast', () => {
     expect(flags).to.equal(` --kubeconfig ${kubeconfig} --kube-context bed --kube-as-user eve --kube-as-group lab`);
   });
 
+  it('repeats them in commands that the error of a command names', async () => {
+    const refuse = () => Promise.reject(new CommandError('10.0.0.5 is reserved: run kubectl holdfast unreserve blue'));
+    const refusal: unknown = await withClient({ kubeconfig }, refuse).catch((error: unknown) => error);
+    expect(refusal).to.be.instanceOf(CommandError);
+    expect((refusal as CommandError).message).to.equal(
+      `10.0.0.5 is reserved: run kubectl holdfast --kubeconfig ${kubeconfig} unreserve blue`,
+    );
+  });
+
   const unusable: { name: string; given: Reply | 'nobody'; expect: string }[] = [
     { name: 'if no server answers', given: 'nobody', expect: 'ECONNREFUSED' },
     { name: 'if another server answers', given: { body: '<html>' }, expect: 'the response is not JSON' },

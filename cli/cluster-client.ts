@@ -3,6 +3,7 @@ import { type Credentials, loadCredentials } from '../kube/transport/credentials
 import { StatusError, TransportError, isForbidden, webhookFailureOf } from '../kube/errors.js';
 import { Transport } from '../kube/transport/transport.js';
 import { VERSION } from '../process/version.js';
+import { addClusterFlags } from './cluster-flags.js';
 import { CommandError } from './exit-code.js';
 import { describeForbidden } from './forbidden.js';
 import { shellWord } from './shell-word.js';
@@ -57,11 +58,11 @@ export async function withClient<T>(options: ClusterOptions, run: (cluster: Conn
     deadlineMs: REQUEST_TIMEOUT_MS,
   });
   const { server, namespace: home = DEFAULT_NAMESPACE } = credentials;
+  const flags = { clusterFlags: clusterFlagsOf(options), helmClusterFlags: clusterFlagsOf(options, HELM_FLAGS) };
   try {
-    const flags = { clusterFlags: clusterFlagsOf(options), helmClusterFlags: clusterFlagsOf(options, HELM_FLAGS) };
     return await run({ client: new Client(transport), transport, home, server, credentials, ...flags });
   } catch (error) {
-    const message = describeFailure(error, server);
+    const message = describeFailure(error, server, flags);
     throw message === undefined ? error : new CommandError(message, { cause: error });
   } finally {
     await transport.close();
@@ -101,12 +102,13 @@ function impersonating(credentials: Credentials, { as, asGroup = [] }: ClusterOp
   };
 }
 
-/** Says in words why the API server did not serve a request, and what to do; undefined for other errors. */
-function describeFailure(error: unknown, server: string): string | undefined {
+/** Says in words why a command, or a request to the API server, failed, and what to do; undefined for other errors. */
+function describeFailure(error: unknown, server: string, { clusterFlags }: ClusterFlags): string | undefined {
+  if (error instanceof CommandError) return addClusterFlags(error.message, clusterFlags);
   const other = 'or choose another cluster with --kubeconfig or --context';
   if (error instanceof TransportError)
     return `${error.message}: check that kubectl reaches ${server} with this kubeconfig, ${other}`;
   if (error instanceof StatusError && error.status === 401)
     return `${error.message}: ${server} does not accept the credentials of this kubeconfig, which may have expired: log in again, check that kubectl reaches ${server} with it, ${other}`;
-  return isForbidden(error) ? describeForbidden(error) : webhookFailureOf(error);
+  return isForbidden(error) ? describeForbidden(error) : addClusterFlags(webhookFailureOf(error), clusterFlags);
 }

@@ -94,9 +94,10 @@ const UI = defineCommand({
     return { port: Number(port), opensBrowser: browser, namespace };
   },
   run: ({ namespace, ...options }, { terminal, connect }) =>
-    connect(async ({ client, home }) => {
+    connect(async ({ client, home, clusterFlags }) => {
       const { serveUi } = await import('../ui/serve-ui.js');
-      const deps = { client, clock: systemClock, random: Math.random, randomBytes, page: builtPage() };
+      const page = builtPage();
+      const deps = { client, clusterFlags, clock: systemClock, random: Math.random, randomBytes, page };
       const input = process.stdin.isTTY ? process.stdin : undefined;
       await serveUi(deps, { ...options, namespace: namespace ?? home }, { print: terminal.print, input });
       return ExitCode.done;

@@ -3,6 +3,7 @@ import type { Client } from '../../kube/client.js';
 import { systemClock } from '../../kube/clock.js';
 import { clusterResource } from '../../kube/resource.js';
 import { UsageError } from '../../process/read-arguments.js';
+import { addClusterFlags } from '../cluster-flags.js';
 import { defineCommand, nonEmptyName } from '../command.js';
 import { findNetwork } from '../connectivity/network.js';
 import { type PairedNode, usableNodes } from '../connectivity/pairs.js';
@@ -24,8 +25,8 @@ export const PREFLIGHT = defineCommand({
   common: { output: true },
   read: (_args, _given, { output }) => output,
   run: (output, { terminal, connect }) =>
-    connect(async ({ client }) => {
-      const reports = preflight(await observeTarget(client, terminal.showProgress));
+    connect(async ({ client, clusterFlags }) => {
+      const reports = addClusterFlags(preflight(await observeTarget(client, terminal.showProgress)), clusterFlags);
       printOutput(output, formatChecks(reports, { allWell: 'nothing stands in the way' }), terminal.print);
       return exitCodeOf(reports);
     }),
@@ -83,7 +84,7 @@ export const CONNECTIVITY = defineCommand({
     };
   },
   run: ({ namespace, output, ...request }, { terminal, connect }) =>
-    connect(async ({ client, home }) => {
+    connect(async ({ client, home, clusterFlags }) => {
       const network = await findNetwork(client, namespace ?? home, request.network);
       const image = request.image ?? (await imageOfAgents(client));
       const nodes = request.nodes.length > 0 ? request.nodes : usableNodes((await client.list(PAIRED_NODES)).items);
@@ -96,7 +97,8 @@ export const CONNECTIVITY = defineCommand({
       for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);
       const run = randomBytes(3).toString('hex');
       const deps = { client, clock: systemClock, run, signal: ended.signal, ...terminal };
-      const reports = await testConnectivity({ ...request, network, image, nodes }, deps);
+      const tested = await testConnectivity({ ...request, network, image, nodes }, deps);
+      const reports = addClusterFlags(tested, clusterFlags);
       const allWell = 'all pairs are connected';
       printOutput(output, formatChecks(reports, { allWell }), terminal.print);
       return exitCodeOf(reports);

@@ -3,6 +3,7 @@ import { UsageError } from '../../process/read-arguments.js';
 import { VERSION } from '../../process/version.js';
 import { bundleName, writeBundle } from '../bundle/write-bundle.js';
 import type { Connection } from '../cluster-client.js';
+import { addClusterFlags } from '../cluster-flags.js';
 import { defineCommand, nonEmptyName } from '../command.js';
 import { diagnose, isUnchecked } from '../doctor/diagnose.js';
 import { isError, reportOf } from '../doctor/finding.js';
@@ -34,10 +35,14 @@ function readWait({ wait, waitDuration }: GivenWaitOptions): number {
 }
 
 /** Observes and diagnoses, again and again until there is no error or the time is over. */
-async function diagnoseFor(waitMs: number, { client, home }: Connection, { showProgress, printStatus }: Terminal) {
+async function diagnoseFor(
+  waitMs: number,
+  { client, home, clusterFlags }: Connection,
+  { showProgress, printStatus }: Terminal,
+) {
   const last = await repeatUntil(waitMs, systemClock, async () => {
     const observed = await observeCluster(client, { withData: true, home, showProgress });
-    const findings = diagnose(observed, VERSION);
+    const findings = addClusterFlags(diagnose(observed, VERSION), clusterFlags);
     const errors = findings.filter(isError).length;
     if (errors > 0) showProgress(`waiting: ${count(errors, 'error')}…`);
     // a user without rights would wait for nothing
@@ -91,10 +96,10 @@ export const TRACE_VM = defineCommand({
     return { name, output, ...(namespace !== undefined && { namespace }) };
   },
   run: ({ name, namespace, output }, { terminal, connect }) =>
-    connect(async ({ client, home }) => {
+    connect(async ({ client, home, clusterFlags }) => {
       const isUnicode = terminal.columns !== undefined;
       const vm = { namespace: namespace ?? home, name };
-      const story = await traceVirtualMachine(vm, { client, clock: systemClock, isUnicode });
+      const story = await traceVirtualMachine(vm, { client, clock: systemClock, isUnicode, clusterFlags });
       printOutput(output, story.output, terminal.print);
       return story.isWrong ? ExitCode.unhealthy : ExitCode.done;
     }),

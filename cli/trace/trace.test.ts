@@ -63,8 +63,9 @@ function bareEvent(name: string, reason: string): Event {
   return { metadata: { name: `${name}.${reason}`, namespace: NAMESPACE }, involvedObject, reason } as Event;
 }
 
-async function trace(cluster: MemoryCluster, { vm = VM, isUnicode = false } = {}) {
-  const deps = { client: cluster.client, clock: { wall: () => Date.parse('2026-01-02T00:00:00Z') }, isUnicode };
+async function trace(cluster: MemoryCluster, { vm = VM, isUnicode = false, clusterFlags = '' } = {}) {
+  const clock = { wall: () => Date.parse('2026-01-02T00:00:00Z') };
+  const deps = { client: cluster.client, clock, isUnicode, clusterFlags };
   const { output, isWrong } = await traceVirtualMachine(vm, deps);
   return { lines: output.lines(false).map(textOf), data: output.data, isWrong };
 }
@@ -217,8 +218,8 @@ describe('the trace of a VM', () => {
   ] as const)
     it(`fails if ${why}`, async () => {
       const client = { get: () => Promise.reject(failure), list: () => Promise.reject(failure) };
-      const deps = { client: client as unknown as MemoryCluster['client'], clock: { wall: () => 0 }, isUnicode: false };
-      const thrown: unknown = await traceVirtualMachine(VM, deps).catch((error: unknown) => error);
+      const cluster = { client } as unknown as MemoryCluster;
+      const thrown: unknown = await trace(cluster).catch((error: unknown) => error);
       expect(thrown).to.equal(failure);
     });
 });

@@ -6,6 +6,7 @@ import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { StatusError } from '../../kube/errors.js';
 import { VIRTUAL_MACHINES } from '../../kube/resources.js';
+import { addClusterFlags } from '../cluster-flags.js';
 import { CommandError } from '../exit-code.js';
 import { similarNames } from '../find-pool.js';
 import type { Output } from '../output.js';
@@ -23,6 +24,8 @@ interface TraceDeps {
   readonly clock: Pick<Clock, 'wall'>;
   /** Whether the output may contain box-drawing characters. */
   readonly isUnicode: boolean;
+  /** Of printed commands. */
+  readonly clusterFlags: string;
 }
 
 /**
@@ -32,9 +35,9 @@ interface TraceDeps {
  */
 export async function traceVirtualMachine(
   vm: { namespace: string; name: string },
-  { client, clock, isUnicode }: TraceDeps,
+  { client, clock, isUnicode, clusterFlags }: TraceDeps,
 ): Promise<{ output: Output; isWrong: boolean }> {
-  const tree = traceVm(await observeVmTrace(vm, client, clock.wall()));
+  const tree = addClusterFlags(traceVm(await observeVmTrace(vm, client, clock.wall())), clusterFlags);
   if (tree === undefined) throw new CommandError(await describeMissing(vm, client));
   const health = healthOfTree(tree);
   return { output: { data: { health, tree }, lines: () => treeLines(tree, isUnicode) }, isWrong: health === 'wrong' };

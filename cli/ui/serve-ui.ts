@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { Client } from '../../kube/client.js';
 import type { Clock, Random } from '../../kube/clock.js';
 import { VERSION } from '../../process/version.js';
+import { addClusterFlags } from '../cluster-flags.js';
 import { checkProcesses } from '../doctor/check-processes.js';
 import { diagnose } from '../doctor/diagnose.js';
 import type { Finding } from '../doctor/finding.js';
@@ -22,6 +23,8 @@ import { VmStories } from './vm-stories.js';
 
 interface UiDeps {
   readonly client: Client;
+  /** Of commands on the page. */
+  readonly clusterFlags: string;
   readonly clock: Clock;
   readonly random: Random;
   readonly randomBytes: RandomBytes;
@@ -50,14 +53,14 @@ export class Ui {
   readonly #sampling: Promise<void>;
 
   private constructor(deps: UiDeps, { namespace }: UiOptions, onOpened: () => void) {
-    const { client, clock, random, randomBytes, page } = deps;
+    const { client, clusterFlags, clock, random, randomBytes, page } = deps;
     const onChange = () => {
       // the history begins with the first list
       if (this.#history.times.length === 0) this.#takeSample(clock);
       this.#stories.changed();
       this.server.changed();
     };
-    this.#stories = new VmStories({ client, clock, onRead: () => this.server.changed() });
+    this.#stories = new VmStories({ client, clusterFlags, clock, onRead: () => this.server.changed() });
     const observe = (withData: boolean) =>
       observeCluster(client, { withData, home: namespace, showProgress: () => undefined, readOnlyAt: clock.wall() });
     const periodic = {
@@ -66,10 +69,11 @@ export class Ui {
       pauseAfter: (tookMs: number) => Math.max(MIN_PAUSE_MS, 10 * tookMs),
       isPeriodic: true,
     };
-    this.#findings = new SharedRead(async () => diagnose(await observe(true), VERSION), periodic);
-    this.#leaders = new SharedRead(
-      async () => checkProcesses(await observe(false), VERSION).filter(({ check }) => check === 'leaders'),
-      periodic,
+    const findingsRead = (read: () => Promise<readonly Finding[]>) =>
+      new SharedRead(async () => addClusterFlags(await read(), clusterFlags), periodic);
+    this.#findings = findingsRead(async () => diagnose(await observe(true), VERSION));
+    this.#leaders = findingsRead(async () =>
+      checkProcesses(await observe(false), VERSION).filter(({ check }) => check === 'leaders'),
     );
     this.#cluster = new ClusterWatch({ client, clock, random, onChange }, namespace);
     const sources = {

@@ -17,7 +17,7 @@ describe('The stories of VMs on the web page', () => {
     cluster.tracker.put(VIRTUAL_MACHINES, vm({ data: 'blue' }));
     clock = new ManualClock(0);
     reads = 0;
-    stories = new VmStories({ client: new Client(cluster), clock, onRead: () => (reads += 1) });
+    stories = new VmStories({ client: new Client(cluster), clusterFlags: '', clock, onRead: () => (reads += 1) });
   });
   afterEach(() => stories.stop());
 

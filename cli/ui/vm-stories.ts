@@ -1,6 +1,7 @@
 import { joinKey } from '../../api/meta.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
+import { addClusterFlags } from '../cluster-flags.js';
 import { observeVmTrace } from '../trace/observe.js';
 import { traceVm } from '../trace/trace.js';
 import type { TraceNode } from '../trace/tree.js';
@@ -11,6 +12,8 @@ const MIN_INTERVAL_MS = 2_000;
 
 interface VmStoriesDeps {
   readonly client: Client;
+  /** Of commands in the stories. */
+  readonly clusterFlags: string;
   readonly clock: Clock;
   /** Called after each read. */
   readonly onRead: () => void;
@@ -53,8 +56,8 @@ export class VmStories {
   }
 
   #storyOf(vm: { namespace: string; name: string }): Story {
-    const { client, clock, onRead } = this.#deps;
-    const read = async () => traceVm(await observeVmTrace(vm, client, clock.wall()));
+    const { client, clusterFlags, clock, onRead } = this.#deps;
+    const read = async () => addClusterFlags(traceVm(await observeVmTrace(vm, client, clock.wall())), clusterFlags);
     return new SharedRead(read, { clock, onRead, pauseAfter: () => MIN_INTERVAL_MS });
   }
 }

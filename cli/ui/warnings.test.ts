@@ -1,12 +1,14 @@
 import { expect } from 'chai';
 import type { KubeObject } from '../../api/meta.js';
+import { AllocationReason, IPS_ALLOCATED } from '../../api/names.js';
 import { EVENTS } from '../../kube/events.js';
 import { LEASES } from '../../kube/leader-election.js';
-import { ADDRESS_POOLS, IPAM_CLAIMS, VIRTUAL_MACHINES } from '../../kube/resources.js';
+import { ADDRESS_POOLS, IPAM_CLAIMS, NETWORK_ATTACHMENT_DEFINITIONS, VIRTUAL_MACHINES } from '../../kube/resources.js';
 import { adminPool } from '../../test/objects/pool-objects.js';
 import { NAMESPACE, claim, vm } from '../../test/objects/workload-objects.js';
 import { INSTALLED } from '../installation.js';
-import type { ServerView, VmView } from './protocol.js';
+import { blueNad, claimWithCondition } from '../testing/vm-story.js';
+import type { ServerView, VmView, WaitingView } from './protocol.js';
 import type { Ui } from './serve-ui.js';
 import { ViewReader, enter, startUi } from './testing/ui-client.js';
 import { WatchedCluster } from './testing/watched-cluster.js';
@@ -21,7 +23,7 @@ describe('What the web page warns about first', () => {
     cluster.tracker.put(ADDRESS_POOLS, adminPool('blue'));
     cluster.tracker.put(VIRTUAL_MACHINES, vm({ data: 'blue' }));
     cluster.tracker.put(IPAM_CLAIMS, claim({ created: '2026-01-01T00:00:00Z' }));
-    ui = await startUi(cluster);
+    ui = await startUi(cluster, { clusterFlags: ' --context lab' });
   });
   afterEach(async () => {
     for (const reader of readers.splice(0)) reader.close();
@@ -54,6 +56,16 @@ describe('What the web page warns about first', () => {
     cluster.tracker.put(EVENTS, event('IPAMNotAnswering', 'Warning', '2026-01-01T00:00:00Z'));
     const { alerts } = await (await open('view=vms')).until<ServerView>((each) => each.alerts.length > 0);
     expect(alerts[0]?.problem).to.include('IPAMNotAnswering');
+  });
+
+  it('names commands for the cluster and user with which the page was started', async () => {
+    cluster.tracker.put(IPAM_CLAIMS, claimWithCondition([IPS_ALLOCATED, 'False', AllocationReason.Conflict, 'taken']));
+    cluster.tracker.put(NETWORK_ATTACHMENT_DEFINITIONS, blueNad());
+    const command = 'kubectl holdfast --context lab who ADDRESS';
+    const waiting = await open('view=waiting');
+    await waiting.until<WaitingView & ServerView>(({ findings }) => JSON.stringify(findings ?? '').includes(command));
+    const story = await open(`view=vm&namespace=${NAMESPACE}&name=vm1`);
+    await story.until<VmView & ServerView>(({ story: told }) => JSON.stringify(told ?? '').includes(command));
   });
 
   it('shows warnings of a VM before later events that are routine', async () => {

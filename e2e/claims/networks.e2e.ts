@@ -59,7 +59,7 @@ describeStory('A NAD', (story) => {
     expect(await (await story().kubectl()).succeed(['apply', '-f', '-'], JSON.stringify(nad))).to.include(words);
     await story().createVm('vm1', { data: 'typo' }, { running: false });
     expect((await story().waitForEvent('vm1', 'AddressNotPersistent')).message).to.include(words);
-    const deps = { client: story().client, clock: systemClock, isUnicode: false };
+    const deps = { client: story().client, clock: systemClock, isUnicode: false, clusterFlags: '' };
     const { output } = await traceVirtualMachine(story().ref('vm1'), deps);
     expect(output.lines(false).map(textOf).join('\n')).to.include(words);
   });

@@ -21,7 +21,7 @@ describeOnBed('A VM that waits because its pool is full', (story, bed) => {
     const viewer = await namespaceUser(bed(), story().ref('viewer'), 'view');
     try {
       const trace = async (name: string) => {
-        const deps = { client: viewer, clock: systemClock, isUnicode: false };
+        const deps = { client: viewer, clock: systemClock, isUnicode: false, clusterFlags: '' };
         const { output, isWrong } = await traceVirtualMachine({ namespace, name }, deps);
         return { text: output.lines(false).map(textOf).join('\n'), isWrong };
       };

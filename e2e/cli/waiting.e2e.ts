@@ -91,7 +91,8 @@ describeOnBed('VMs that wait', (story, bed) => {
 
   async function pageOf(): Promise<Findings> {
     const files = { script: '', style: '' };
-    const deps = { client: story().client, clock: systemClock, random: Math.random, randomBytes, page: files };
+    const { client } = story();
+    const deps = { client, clusterFlags: '', clock: systemClock, random: Math.random, randomBytes, page: files };
     const ui = await Ui.start(deps, { port: 0, namespace: story().namespace });
     const reader = ViewReader.open(ui, await enter(ui), 'view=waiting');
     try {

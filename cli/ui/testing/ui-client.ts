@@ -17,9 +17,9 @@ export interface Answer {
 const NO_PAGE: PageFiles = { script: '// page', style: '/* page */' };
 
 /** The server, by default on a free port. */
-export function startUi(cluster: WatchedCluster, { port = 0, page = NO_PAGE } = {}): Promise<Ui> {
+export function startUi(cluster: WatchedCluster, { port = 0, page = NO_PAGE, clusterFlags = '' } = {}): Promise<Ui> {
   const client = new Client(cluster);
-  const deps = { client, clock: systemClock, random: Math.random, randomBytes, page };
+  const deps = { client, clusterFlags, clock: systemClock, random: Math.random, randomBytes, page };
   return Ui.start(deps, { port, namespace: 'mine' });
 }
 
