@@ -40,36 +40,6 @@ describe('Cache', () => {
     expect(cache.size).to.equal(0);
   });
 
-  it('lists objects of all namespaces and of none, under their keys', () => {
-    const cache = new Cache<KubeObject>();
-    for (const namespace of ['n', 'm', undefined])
-      cache.set({ metadata: { name: 'a', ...(namespace && { namespace }) } });
-    expect(cache.keys()).to.have.members(['n/a', 'm/a', 'a']);
-    expect(cache.list()).to.have.length(3);
-    expect(cache.size).to.equal(3);
-    expect(cache.get('m/a')?.metadata.namespace).to.equal('m');
-    expect(cache.delete('a')?.metadata.namespace).to.equal(undefined);
-    expect(cache.keys()).to.have.members(['n/a', 'm/a']);
-    expect([cache.get('a'), cache.get('n/b'), cache.get('o/a')]).to.deep.equal([undefined, undefined, undefined]);
-  });
-
-  it('finds an object by a value with a namespace, given as a text or in parts', () => {
-    const [namespace, name] = ['n', 'red'];
-    const cache = new Cache<Thing>({ parts: () => [{ namespace, name }], text: () => ['n/red', 'n/a/b'] });
-    cache.set(thing('a', []));
-    cache.set(thing('b', []));
-    for (const [index, value] of [
-      ['parts', 'n/red'],
-      ['text', 'n/red'],
-      ['text', 'n/a/b'],
-    ] as const)
-      // prettier-ignore
-      expect(names(cache.byIndex(index, value))).to.deep.equal(['a', 'b']);
-    expect(cache.byIndex('parts', 'red')).to.deep.equal([]);
-    cache.delete('n/a');
-    expect(names(cache.byIndex('parts', 'n/red'))).to.deep.equal(['b']);
-  });
-
   it('rejects an unknown index, and names the known ones', () => {
     const cache = new Cache<Thing>({ colour: (each) => each.colours });
     expect(() => cache.byIndex('color', 'red')).to.throw('no index "color"; there are: colour');
@@ -87,7 +57,7 @@ describe('Cache', () => {
     expect(names(cache.byIndex('colour', 'red'))).to.deep.equal(['a']);
   });
 
-  it('finds objects by their namespace, and those of the cluster', () => {
+  it('finds objects under their keys and by their namespace, also those of the cluster', () => {
     const cache = new Cache<KubeObject>();
     const [a, b, other, node] = [
       { metadata: { namespace: 'n', name: 'a' } },
@@ -97,28 +67,35 @@ describe('Cache', () => {
     ];
     for (const each of [a, b, other, node]) cache.set(each);
     expect(cache.inNamespace('n')).to.deep.equal([a, b]);
-    expect([cache.get('other/a'), cache.get('a'), cache.get('n/c'), cache.get('none/a')]).to.deep.equal([other, node, undefined, undefined]); // prettier-ignore
+    expect(['other/a', 'a', 'n/c', 'none/a'].map((key) => cache.get(key))).to.deep.equal([other, node, undefined, undefined]); // prettier-ignore
     expect([...cache.keys()]).to.have.members(['n/a', 'n/b', 'other/a', 'a']);
+    expect([cache.list().length, cache.size]).to.deep.equal([4, 4]);
+    expect(cache.delete('a')).to.equal(node);
+    expect([cache.get('a'), cache.get('other/a')]).to.deep.equal([undefined, other]);
     cache.delete('n/a');
     cache.delete('n/b');
-    expect([cache.inNamespace('n'), cache.size]).to.deep.equal([[], 2]);
+    expect([cache.inNamespace('n'), cache.keys(), cache.size]).to.deep.equal([[], ['other/a'], 1]);
   });
 
-  it('finds an object by the parts of a key', () => {
-    const cache = new Cache<Thing>({
-      colour: ({ metadata: { namespace = '' }, colours }) => colours.map((name) => ({ namespace, name })),
+  for (const [given, valueOf] of [
+    ['as a text', (namespace: string, name: string) => `${namespace}/${name}`],
+    ['in parts', (namespace: string, name: string) => ({ namespace, name })],
+  ] as const) {
+    it(`finds objects by a value with a namespace that the index gives ${given}`, () => {
+      const cache = new Cache<Thing>({
+        colour: ({ metadata: { namespace = '' }, colours }) => colours.map((name) => valueOf(namespace, name)),
+      });
+      const [here, too] = [thing('a', ['red', '', 'red/dark']), thing('b', ['red'])];
+      const there = { ...thing('a', ['red']), metadata: { namespace: 'm', name: 'a' } };
+      for (const each of [here, too, there]) cache.set(each);
+      const found = (value: string) => cache.byIndex('colour', value);
+      expect([found('n/red'), found('m/red')]).to.deep.equal([[here, too], [there]]);
+      expect([found('n/'), found('n/red/dark'), found('red')]).to.deep.equal([[here], [here], []]);
+      cache.delete('n/a');
+      expect([found('n/red'), cache.countByIndex('colour', 'n/red')]).to.deep.equal([[too], 1]);
+      expect([found('n/'), cache.countByIndex('colour', 'm/red')]).to.deep.equal([[], 1]);
     });
-    const [here, there] = [
-      thing('a', ['red', '']),
-      { ...thing('a', ['red']), metadata: { namespace: 'm', name: 'a' } },
-    ];
-    cache.set(here);
-    cache.set(there);
-    expect([cache.byIndex('colour', 'n/red'), cache.byIndex('colour', 'm/red')]).to.deep.equal([[here], [there]]);
-    expect([cache.byIndex('colour', 'n/'), cache.byIndex('colour', 'red')]).to.deep.equal([[here], []]);
-    cache.delete('n/a');
-    expect([cache.countByIndex('colour', 'n/red'), cache.countByIndex('colour', 'm/red')]).to.deep.equal([0, 1]);
-  });
+  }
 
   it('returns the same for every index as a search through all objects', () => {
     const colour = fc.constantFrom('red', 'green', 'blue');
