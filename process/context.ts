@@ -26,10 +26,10 @@ export interface MainContext extends ProcessContext {
 }
 
 /**
- * Connections for requests, of which the writes of one group get half: with 16, ipam deletes leases more slowly. Default: that of the
- * transport, because there are many agents.
+ * Connections for requests, of which one group gets half: with 16, ipam deletes leases more slowly, and live reads of the webhook wait for each
+ * other. Default: that of the transport, because there are many agents.
  */
-const CONNECTIONS: Partial<Record<string, number>> = { ipam: 64, all: 64 };
+export const CONNECTIONS = { ipam: 64, webhook: 64, all: 64 };
 
 /** @throws {Error} if there are no usable credentials for a cluster */
 export async function createContext(
@@ -42,7 +42,7 @@ export async function createContext(
   const random = Math.random;
   const credentials = await loadCredentials({ kubeconfig: config.kubeconfig });
   const userAgent = `holdfast-${process}/${VERSION}`;
-  const connections = CONNECTIONS[process];
+  const { [process]: connections }: Partial<Record<string, number>> = CONNECTIONS;
   const options = {
     userAgent,
     metrics: metrics.kube,

@@ -15,6 +15,7 @@ import {
   VIRTUAL_MACHINES,
   VIRTUAL_MACHINE_INSTANCES,
 } from '../kube/resources.js';
+import { CONNECTIONS } from '../process/context.js';
 import type { PersistentIPsGate } from '../cluster/persistent-ips-gate.js';
 import { BY_OWNER_UID } from '../cluster/watch-specs.js';
 import { type ParsedNad, transformVmi } from '../cluster/transforms.js';
@@ -36,8 +37,10 @@ const MIN_READ_MS = 500;
 const READS_PER_REVIEW = 2;
 /** The NAD, and the two possible names of the claim. */
 const READS_PER_NETWORK = 3;
+/** A read whose time runs must not wait for a connection; other requests have the other half. */
+const MAX_READS = CONNECTIONS.webhook / 2;
 /** Four busy namespaces use all of it. The queue holds all reads of a review of 64 networks. */
-const LIMITS: FairSemaphoreLimits = { max: 32, maxPerKey: 8, maxQueuedPerKey: 256 };
+const LIMITS: FairSemaphoreLimits = { max: MAX_READS, maxPerKey: MAX_READS / 4, maxQueuedPerKey: 256 };
 
 interface WebhookListers {
   vmis: Lister<VirtualMachineInstance>;
