@@ -73,6 +73,12 @@ export class TimeSlice {
  * @param steps yields between short steps
  * @returns undefined if the signal aborts before the end
  */
+export function runInSlices<T>(steps: Iterator<undefined, T>, clock: Pick<Clock, 'now'>): Promise<T>;
+export function runInSlices<T>(
+  steps: Iterator<undefined, T>,
+  clock: Pick<Clock, 'now'>,
+  signal: AbortSignal | undefined,
+): Promise<T | undefined>;
 export async function runInSlices<T>(
   steps: Iterator<undefined, T>,
   clock: Pick<Clock, 'now'>,

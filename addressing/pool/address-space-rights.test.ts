@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { runAtOnce } from '../../kube/run-in-slices.js';
 import { type PoolGiven, adminPool } from '../../test/objects/pool-objects.js';
 import { type SpacePool, addressSpaceRefusal, usersWithoutConsent } from './address-space-rights.js';
 import { type Pool, compilePool } from './pool.js';
@@ -132,7 +133,7 @@ describe('addressSpaceRefusal', () => {
     it(name, () => {
       const requested = pool('blue', { network: 'blue', namespaces: ['a'], ...given });
       const request = { pool: requested, name: 'blue.a', namespace: 'a', isNamed, isOwnershipEnforced };
-      const refusal = addressSpaceRefusal(request, others);
+      const refusal = runAtOnce(addressSpaceRefusal(request, others));
       expect(refusal !== undefined).to.equal(refused);
       if (refused)
         expect(refusal).to.match(/^"lan" is an address space of .* not serve namespace [ab]: .* ask the administrator/);
@@ -143,7 +144,7 @@ describe('addressSpaceRefusal', () => {
 
 describe('usersWithoutConsent', () => {
   const namesOf = (owner: SpacePool, ...others: SpacePool[]) =>
-    usersWithoutConsent(owner, [owner, ...others]).map((user) => user.pool.name);
+    runAtOnce(usersWithoutConsent(owner, [owner, ...others])).map((user) => user.pool.name);
 
   it("names the derived pools with addresses of an administrator's pool that does not serve them", () => {
     const others = [derived('x'), derived('b', HALF), derived('c', ELSEWHERE)];

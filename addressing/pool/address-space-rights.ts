@@ -32,9 +32,13 @@ interface AddressSpaceRequest {
  * - If the NAD names a space with administrators' pools, one of them must serve its namespace.
  * - A pool with addresses of an administrator's pool may serve only namespaces that the administrator's pool serves.
  * - The same is true for addresses of an older pool of another namespace, unless both have equal subnets.
+ * It yields between two pools, because tenants decide how many there are, and comparing two large ones takes 0.3 ms.
  * @param others all pools of the address space; the pool of the NAD may be one of them
  */
-export function addressSpaceRefusal(request: AddressSpaceRequest, others: readonly SpacePool[]): string | undefined {
+export function* addressSpaceRefusal(
+  request: AddressSpaceRequest,
+  others: readonly SpacePool[],
+): Generator<undefined, string | undefined> {
   const { pool, name, namespace, isNamed } = request;
   const space = `"${pool.addressSpace}" is an address space of`;
   const restricting = others.filter(
@@ -47,23 +51,40 @@ export function addressSpaceRefusal(request: AddressSpaceRequest, others: readon
     );
   }
   const existing = others.find((other) => other.pool.name === name && other.nadNamespace === namespace);
-  const owner = others.find((other) => takesFrom(request, other, existing));
-  if (owner === undefined) return undefined;
-  return (
-    `${space} a pool that has some of these addresses and does not serve ${firstUnserved(owner.pool, request)}: use other addresses ` +
-    'or another address space, ask the administrator, or ask the owner of that network to add the namespace to "namespaces" in its NAD'
-  );
+  for (const other of others) {
+    if (takesFrom(request, other, existing))
+      return (
+        `${space} a pool that has some of these addresses and does not serve ${firstUnserved(other.pool, request)}: use other addresses ` +
+        'or another address space, ask the administrator, or ask the owner of that network to add the namespace to "namespaces" in its NAD'
+      );
+    yield;
+  }
+  return undefined;
 }
 
-/** Returns the derived pools with addresses of a pool that does not serve their namespaces. Older derived pools are not returned for a derived one. */
-export function usersWithoutConsent(owner: SpacePool, others: readonly SpacePool[]): SpacePool[] {
-  return others.filter(
-    (other) =>
-      other.nadNamespace !== undefined &&
-      other.nadNamespace !== owner.nadNamespace &&
-      (owner.nadNamespace === undefined || isOlder(owner, other)) &&
-      !servesUsersOf(owner.pool, other.pool) &&
-      sharesAddress(other.pool, owner.pool),
+/**
+ * Returns the derived pools with addresses of a pool that does not serve their namespaces. Older derived pools are not returned for a derived one.
+ * It yields between two pools, as {@link addressSpaceRefusal} does.
+ */
+export function* usersWithoutConsent(
+  owner: SpacePool,
+  others: readonly SpacePool[],
+): Generator<undefined, SpacePool[]> {
+  const users: SpacePool[] = [];
+  for (const other of others) {
+    if (isUserWithoutConsent(other, owner)) users.push(other);
+    yield;
+  }
+  return users;
+}
+
+function isUserWithoutConsent(other: SpacePool, owner: SpacePool): boolean {
+  return (
+    other.nadNamespace !== undefined &&
+    other.nadNamespace !== owner.nadNamespace &&
+    (owner.nadNamespace === undefined || isOlder(owner, other)) &&
+    !servesUsersOf(owner.pool, other.pool) &&
+    sharesAddress(other.pool, owner.pool)
   );
 }
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { ParsedNad } from '../../cluster/transforms.js';
+import { runAtOnce } from '../../kube/run-in-slices.js';
 import { holdfastConfig, nad } from '../../test/objects/pool-objects.js';
 import type { POOL_FIELDS } from '../../api/networks/ipam-keys.js';
 import { type DerivationInput, type DerivationPlan, planDerivation } from './derivation.js';
@@ -34,7 +35,7 @@ const PENDING = ['tell green AddressSpaceMovePending', 'MovePending'];
 
 function planned(nads: ParsedNad[], given: Partial<DerivationInput> = {}): DerivationPlan {
   const existing = given.pool && compilePool(given.pool);
-  return planDerivation({
+  const plan = planDerivation({
     namespace: 'vms',
     network: 'blue',
     nads,
@@ -46,6 +47,7 @@ function planned(nads: ParsedNad[], given: Partial<DerivationInput> = {}): Deriv
     ...(existing?.ok === true && { compiled: existing.pool }),
     ...given,
   });
+  return runAtOnce(plan);
 }
 
 /** @param expected the action and its CIDR, the NAD and reason of each event, and the reason of condition NetworksAgree */

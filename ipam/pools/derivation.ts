@@ -68,15 +68,15 @@ export interface DerivationPlan {
   notPermitted: readonly NetworkConfigProblem[];
 }
 
-/** Plans the changes of a derived pool. It follows the oldest NAD that requests one, and outlives its NADs while its addresses are leased. */
-export function planDerivation(derivation: DerivationInput): DerivationPlan {
+/** Plans the changes of a derived pool, in short steps. It follows the oldest NAD that requests one, and outlives its NADs while its addresses are leased. */
+export function* planDerivation(derivation: DerivationInput): Generator<undefined, DerivationPlan> {
   const { pool } = derivation;
   const { requested, events, invalid } = readRequestedPools(derivation);
   const [oldest, ...others] = requested;
   if (oldest === undefined) return { ...planWithoutRequest(derivation, invalid), events, notPermitted: [] };
   const disagreeing = others.filter(({ pool }) => !isSamePool(pool, oldest.pool));
   for (const { nad } of disagreeing) events.push(disagreementEvent(nad, oldest.nad, derivation.network));
-  const refusals = addressSpaceProblems(oldest, derivation);
+  const refusals = yield* addressSpaceProblems(oldest, derivation);
   const [refused] = refusals;
   const { action, obstacle } = decide(oldest, refused !== undefined, derivation);
   let agreement = agreementOf(oldest, disagreeing, invalid);
@@ -102,14 +102,14 @@ export function planDerivation(derivation: DerivationInput): DerivationPlan {
   };
 }
 
-function addressSpaceProblems(
+function* addressSpaceProblems(
   { nad, spec, pool }: RequestedPool,
   { namespace, network, poolsIn, rights }: DerivationInput,
-): NetworkConfigProblem[] {
+): Generator<undefined, NetworkConfigProblem[]> {
   const name = derivedPoolName(namespace, network);
   const isNamed = spec.addressSpace !== undefined;
   const request = { pool, name, namespace, isNamed, isOwnershipEnforced: rights.isOwnershipEnforced };
-  const message = addressSpaceRefusal(request, poolsIn(pool.addressSpace));
+  const message = yield* addressSpaceRefusal(request, poolsIn(pool.addressSpace));
   return message === undefined ? [] : [{ field: `NAD ${objectKey(nad)}: addressSpace`, message }];
 }
 

@@ -3,10 +3,12 @@ import { isBeingDeleted } from '../../api/meta.js';
 import { EventReason } from '../../api/event-reasons.js';
 import { type NadRightsLookup, poolLimitMessage } from '../../api/networks/nad-rights.js';
 import type { CallOptions, Client } from '../../kube/client.js';
+import type { Clock } from '../../kube/clock.js';
 import type { Cache, Lister } from '../../kube/informers/cache.js';
 import type { SyncResult } from '../../kube/controller-loop.js';
 import { isForbidden, isInvalid, messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
+import { runInSlices } from '../../kube/run-in-slices.js';
 import { MAX_ADD_TIMEOUT_MS } from '../../process/config/agent-config.js';
 import { BY_NAD_NAMESPACE } from '../../cluster/watch-specs.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
@@ -27,6 +29,7 @@ export interface NetworkSyncDependencies {
   book: CountedLeases;
   usage: PoolUsage;
   rightsOf: NadRightsLookup;
+  clock: Pick<Clock, 'now'>;
   /** While closed, no pool is created, changed or deleted. */
   isGateOpen: () => boolean;
   log: Logger;
@@ -57,7 +60,7 @@ export async function syncNetwork(
 ): Promise<SyncResult> {
   // while the API server serves no NADs, a missing NAD proves nothing
   if (!dependencies.directory.knowsNetworks) return undefined;
-  const planned = planNetwork(network, fence, dependencies);
+  const planned = await runInSlices(planNetwork(network, fence, dependencies), dependencies.clock);
   const events = [...planned.events, ...guestEvents(network, dependencies.directory)];
   for (const event of events) nadEvents.record(event);
   if (!dependencies.isGateOpen()) return undefined;
@@ -90,7 +93,7 @@ export function planNetwork(
   { namespace, network }: { namespace: string; network: string },
   fence: MoveFence,
   { directory, pools, book, usage, rightsOf }: NetworkSyncDependencies,
-): DerivationPlan {
+): Generator<undefined, DerivationPlan> {
   const name = derivedPoolName(namespace, network);
   const pool = pools.get(name);
   const hasAdminPool = directory

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import { adminPool, claimOf, holdfastConfig, nad } from '../../test/objects/pool-objects.js';
+import { slowPool } from '../../test/objects/slow-pool.js';
+import { TurnCounter } from '../../test/turn-counter.js';
 import { PoolsWorld } from './testing/pools-world.js';
 
 const CIDR = '10.9.0.0/24';
@@ -77,5 +79,23 @@ describe('addresses of a pool that serves other namespaces', () => {
     world.putNads(prod('b/blue'), prod('c/blue', '10.9.0.0/16'));
     await world.settle(sync);
     expect([...world.pools.list()].map(({ metadata }) => metadata.name)).to.deep.equal(['blue.a']);
+  });
+
+  it('are looked for in slices, so that other work of the process gets its turn', async () => {
+    const namespaces = ['a', 'b', 'c', 'd', 'e', 'f'];
+    world.putNads(...namespaces.map((namespace, n) => prod(`${namespace}/blue`, `10.9.${n}.0/24`)));
+    await world.settle();
+    world.putPool(adminPool('other', { network: 'red', addressSpace: 'blue', cidr: '10.7.0.0/16', namespaces: ['a'] }));
+    const counter = new TurnCounter();
+    const reads = new Map<number, number>();
+    const onRead = () => void reads.set(counter.turns, (reads.get(counter.turns) ?? 0) + 1);
+    const poolsIn = world.directory.poolsIn.bind(world.directory);
+    world.directory.poolsIn = (space) => poolsIn(space).map((pool) => slowPool(pool, world.clock, onRead));
+    for (const key of ['a/blue', 'blue.a', 'other']) {
+      reads.clear();
+      await world.sync(key);
+      expect(Math.max(...reads.values()), key).to.equal(2);
+    }
+    counter.stop();
   });
 });

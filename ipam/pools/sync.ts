@@ -5,6 +5,7 @@ import type { CallOptions, Client } from '../../kube/client.js';
 import type { Clock, Random } from '../../kube/clock.js';
 import type { EventRecorder } from '../../kube/events.js';
 import type { SyncResult } from '../../kube/controller-loop.js';
+import { runInSlices } from '../../kube/run-in-slices.js';
 import type { Cache } from '../../kube/informers/cache.js';
 import { addFinalizer, isUnused, removeFinalizer } from './apply.js';
 import type { DerivationPlan } from './derivation.js';
@@ -73,10 +74,15 @@ export function createPoolsSync(
   };
 }
 
-function planForPool(pool: AddressPool, fence: MoveFence, dependencies: PoolsDependencies): DerivationPlan | undefined {
+async function planForPool(
+  pool: AddressPool,
+  fence: MoveFence,
+  dependencies: PoolsDependencies,
+): Promise<DerivationPlan | undefined> {
   const namespace = nadNamespaceOf(pool);
   if (namespace === undefined || !dependencies.directory.knowsNetworks) return undefined;
-  return planNetwork({ namespace, network: pool.spec.network }, fence, dependencies);
+  const plan = planNetwork({ namespace, network: pool.spec.network }, fence, dependencies);
+  return runInSlices(plan, dependencies.clock);
 }
 
 /** Keeps a pool's finalizer and status up to date. */
@@ -95,14 +101,14 @@ async function syncPool(
     return undefined;
   }
   const pool = await addFinalizer(cached, client, call);
-  const plan = planForPool(pool, fence, dependencies);
+  const plan = await planForPool(pool, fence, dependencies);
   const fencedMs = canMove(pool, plan) ? fence.remainingMs(pool) : 0;
   if (fencedMs === 0 && isReadyToDelete(pool, plan, dependencies))
     return finishDeletion(pool, plan, dependencies, call);
   const inMs = writer.msUntilDue(pool);
   if (inMs > 0) return { earlyByMs: inMs };
+  const usedByOthers = await describeUsersWithoutConsent(pool, directory, clock);
   if (!(await usage.prepareCurrent(name, directory, clock, call.signal))) return undefined;
-  const usedByOthers = describeUsersWithoutConsent(pool, directory);
   const fenced = fencedMs > 0 ? { fenceMs: fence.durationMs } : {};
   const status = desiredStatus(pool, { state, plan, usedByOthers, ...fenced }, dependencies);
   const written = await writer.write(pool, status, call);
@@ -201,15 +207,16 @@ function findAdminOverride(pool: AddressPool, directory: PoolDirectory): Pick<Po
 }
 
 /** Names the derived pools that have addresses of a pool that does not serve their namespaces. Undefined if there are none. */
-function describeUsersWithoutConsent(
+async function describeUsersWithoutConsent(
   pool: AddressPool,
   directory: Pick<PoolDirectory, 'pool' | 'poolsIn'>,
-): string | undefined {
+  clock: Pick<Clock, 'now'>,
+): Promise<string | undefined> {
   const { name } = pool.metadata;
   const addressSpace = directory.pool(name)?.addressSpace;
   const others = addressSpace === undefined ? [] : directory.poolsIn(addressSpace);
   const owner = others.find((other) => other.pool.name === name);
-  const users = owner === undefined ? [] : usersWithoutConsent(owner, others);
+  const users = owner === undefined ? [] : await runInSlices(usersWithoutConsent(owner, others), clock);
   if (users.length === 0) return undefined;
   const named = users.slice(0, MAX_NAMED).map((user) => `${user.pool.name} (namespace ${user.nadNamespace ?? ''})`);
   const more = users.length > MAX_NAMED ? ` and ${users.length - MAX_NAMED} more` : '';

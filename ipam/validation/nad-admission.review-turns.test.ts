@@ -5,6 +5,11 @@ import { ReviewTurns } from './nad-admission.js';
 
 const REVIEW_MS = 50;
 
+function* failingSteps(): Generator<undefined, never> {
+  yield;
+  throw new TypeError('bad');
+}
+
 describe('Reviews that cost CPU time', () => {
   let clock: ManualClock;
   let turns: ReviewTurns;
@@ -17,17 +22,21 @@ describe('Reviews that cost CPU time', () => {
   });
 
   function review(name: string): Promise<string> {
-    return turns.run(name.charAt(0), () => {
-      reviewed.push(name);
-      clock.advanceTo(clock.now() + REVIEW_MS);
-      return name;
-    });
+    return turns.run(name.charAt(0), reviewSteps(name));
+  }
+
+  function* reviewSteps(name: string): Generator<undefined, string> {
+    reviewed.push(name);
+    clock.advanceTo(clock.now() + REVIEW_MS);
+    yield;
+    return name;
   }
 
   /** Lets time pass, after everything that is due has run. */
   async function pass(ms: number): Promise<void> {
     clock.advanceTo(clock.now() + ms);
-    await new Promise(setImmediate);
+    // a review begins in a turn of its own, and ends in another
+    for (let turn = 0; turn < 4; turn++) await new Promise(setImmediate);
   }
 
   it('take half of the time, and one namespace does not delay another by more than one review', async () => {
@@ -53,9 +62,7 @@ describe('Reviews that cost CPU time', () => {
   });
 
   it('fail with what they throw, and let the next one run', async () => {
-    const failed = turns.run('a', () => {
-      throw new TypeError('bad');
-    });
+    const failed = turns.run('a', failingSteps());
     const error: unknown = await failed.catch((reason: unknown) => reason);
     expect(error).to.be.instanceOf(TypeError);
     expect(await review('a1')).to.equal('a1');

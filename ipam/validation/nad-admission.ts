@@ -5,6 +5,7 @@ import { type NetworkAttachmentDefinition, readCniConfig } from '../../api/netwo
 import { type ParsedNad, transformNad } from '../../cluster/transforms.js';
 import type { Clock } from '../../kube/clock.js';
 import { FairSemaphore, FairSemaphoreError } from '../../kube/fair-semaphore.js';
+import { runInSlices } from '../../kube/run-in-slices.js';
 import { guardModeOf, warnOfGuard } from './guard-warnings.js';
 import { delegatesToHoldfast, reviewNad } from './nad-review.js';
 import { type ValidationAdmissionOptions, answerReview, denyResource, readNadObject } from './review-answer.js';
@@ -46,7 +47,7 @@ async function decide(
   const missing = await options.waitForSync();
   if (missing !== undefined) return allowUnchecked(`Holdfast's IPAM is not ready to review networks: ${missing}`);
   const subject = `NetworkAttachmentDefinition ${joinKey(namespace, nad.metadata.name)}`;
-  const reviewed = await turns.run(namespace, () => reviewNad({ nad, oldNad }, options.view)).catch(describeFullQueue);
+  const reviewed = await turns.run(namespace, reviewNad({ nad, oldNad }, options.view)).catch(describeFullQueue);
   if (typeof reviewed === 'string') return allowUnchecked(reviewed);
   const { refusals, warnings } = reviewed;
   const guardWarnings = warnOfGuard(written, guardModeOf(nad, options.view.pools.list()));
@@ -100,14 +101,17 @@ export class ReviewTurns {
     this.#clock = clock;
   }
 
-  /** @throws {FairSemaphoreError} if there are too many; and what the review throws */
-  run<T>(namespace: string, review: () => T): Promise<T> {
+  /**
+   * @param review yields between short steps
+   * @throws {FairSemaphoreError} if there are too many; and what the review throws
+   */
+  run<T>(namespace: string, review: Iterator<undefined, T>): Promise<T> {
     const clock = this.#clock;
     return new Promise((resolve, reject) => {
       const work = async () => {
         const began = clock.now();
         try {
-          resolve(review());
+          resolve(await runInSlices(review, clock));
         } catch (error) {
           reject(error instanceof Error ? error : new TypeError(String(error)));
         }

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { runAtOnce } from '../../kube/run-in-slices.js';
 import { adminPool, holdfastConfig, nad } from '../../test/objects/pool-objects.js';
 import { type ValidatedObjects, poolLeaseOf, validationViewOf } from './testing/validation-view.js';
 import { reviewNad } from './nad-review.js';
@@ -114,7 +115,7 @@ describe('the review of a NAD whose addresses or segment concern', () => {
   for (const [name, { was, becomes = holdfastConfig(WIDE), refused, warnings = 0, ...seen }] of Object.entries(CASES)) {
     it(`${name}: it names neither pools, addresses nor owners of others`, () => {
       const oldNad = was && nad('vms/n', was, 5);
-      const result = reviewNad({ nad: nad('vms/n', becomes, 5), oldNad }, validationViewOf(seen));
+      const result = runAtOnce(reviewNad({ nad: nad('vms/n', becomes, 5), oldNad }, validationViewOf(seen)));
       expect(result.refusals.map(({ check }) => check)).to.deep.equal(refused === undefined ? [] : [refused]);
       expect(result.warnings).to.have.length(warnings);
       for (const message of [...result.refusals.map((each) => each.message), ...result.warnings])

@@ -1,12 +1,24 @@
 import { expect } from 'chai';
 import type { AddressPool } from '../../api/address-pool.js';
+import { runAtOnce } from '../../kube/run-in-slices.js';
 import { adminPool, holdfastConfig, nad } from '../../test/objects/pool-objects.js';
+import { slowPool } from '../../test/objects/slow-pool.js';
+import { ManualClock } from '../../test/manual-clock.js';
+import { TurnCounter } from '../../test/turn-counter.js';
 import { validationViewOf } from './testing/validation-view.js';
+import { ReviewTurns } from './nad-admission.js';
 import { reviewNad } from './nad-review.js';
 
-const warningsWith = (...pools: AddressPool[]) =>
-  reviewNad({ nad: nad('vms/n', holdfastConfig({ subnets: [{ cidr: '10.0.0.0/24' }] })) }, validationViewOf({ pools }))
-    .warnings;
+const REVIEW = { nad: nad('vms/n', holdfastConfig({ subnets: [{ cidr: '10.0.0.0/24' }] })) };
+const NO_NETWORKS = {
+  poolsOf: () => [],
+  poolsBySegment: new Map(),
+  poolsIn: () => [],
+  nadsOf: () => [],
+  pool: () => undefined,
+};
+
+const warningsWith = (...pools: AddressPool[]) => runAtOnce(reviewNad(REVIEW, validationViewOf({ pools }))).warnings;
 
 describe('a NAD whose addresses are also in another pool of its address space', () => {
   it('gets a warning that names neither the pool of another namespace nor its addresses', () => {
@@ -39,14 +51,24 @@ describe('a NAD whose addresses are also in another pool of its address space', 
       },
     }));
     const networks = {
-      poolsOf: () => [],
-      poolsBySegment: new Map(),
+      ...NO_NETWORKS,
       poolsIn: () => [{ pool: { ...far, subnets }, createdAt: '1', nadNamespace: 'others' }],
-      nadsOf: () => [],
       pool: () => ({ ...far, subnets }),
     };
-    const review = { nad: nad('vms/n', holdfastConfig({ subnets: [{ cidr: '10.0.0.0/24' }] })) };
-    expect(reviewNad(review, { ...view, networks })).to.deep.equal({ refusals: [], warnings: [] });
+    expect(runAtOnce(reviewNad(REVIEW, { ...view, networks }))).to.deep.equal({ refusals: [], warnings: [] });
+  });
+
+  it('lets other work of the process run after each 20 ms in which it is compared', async () => {
+    const [clock, counter] = [new ManualClock(0), new TurnCounter()];
+    const of = { network: 'far', addressSpace: 'blue', namespaces: ['others'], nadNamespace: 'others' };
+    const view = validationViewOf({ pools: [adminPool('far.others', { ...of, cidr: '10.7.0.0/24' })] });
+    const comparedIn: number[] = [];
+    const slow = view.networks.poolsIn('blue').map((far) => slowPool(far, clock, () => comparedIn.push(counter.turns)));
+    const networks = { ...NO_NETWORKS, poolsIn: () => Array.from({ length: 6 }, () => slow).flat() };
+    const result = await new ReviewTurns(clock).run('vms', reviewNad(REVIEW, { ...view, networks }));
+    counter.stop();
+    expect(result).to.deep.equal({ refusals: [], warnings: [] });
+    expect([comparedIn.length, new Set(comparedIn).size]).to.deep.equal([6, 3]);
   });
 
   it('is compared with no pool of another address space, and with at most 256 of its own', () => {
@@ -59,19 +81,10 @@ describe('a NAD whose addresses are also in another pool of its address space', 
     });
     const view = validationViewOf({ pools });
     let compared = 0;
-    const networks = {
-      poolsOf: () => [],
-      poolsBySegment: new Map(),
-      poolsIn: () => [],
-      nadsOf: () => [],
-      pool: (name: string) => (compared++, view.networks.pool(name)),
-    };
-    const review = { nad: nad('vms/n', holdfastConfig({ subnets: [{ cidr: '10.0.0.0/24' }] })) };
-    const { warnings } = reviewNad(review, {
-      ...view,
-      networks,
-      pools: { list: () => [elsewhere, ...pools], byIndex: () => [] },
-    });
+    const networks = { ...NO_NETWORKS, pool: (name: string) => (compared++, view.networks.pool(name)) };
+    const { warnings } = runAtOnce(
+      reviewNad(REVIEW, { ...view, networks, pools: { list: () => [elsewhere, ...pools], byIndex: () => [] } }),
+    );
     expect(compared).to.equal(256);
     expect(warnings).to.have.length(5);
   });

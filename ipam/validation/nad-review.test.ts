@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { LeaseOwner } from '../../api/address-lease.js';
+import { runAtOnce } from '../../kube/run-in-slices.js';
 import { adminPool, holdfastConfig, nad } from '../../test/objects/pool-objects.js';
 import { type ValidatedObjects, poolLeaseOf, validationViewOf } from './testing/validation-view.js';
 import { reviewNad } from './nad-review.js';
@@ -288,7 +289,7 @@ describe('the review of a NAD', () => {
         nad: nad('vms/n', becomes, born),
         oldNad: was === undefined ? undefined : nad('vms/n', was, born),
       };
-      const result = reviewNad(given, validationViewOf(seen));
+      const result = runAtOnce(reviewNad(given, validationViewOf(seen)));
       expect(result.refusals.map(({ check }) => check)).to.deep.equal(refused);
       expect(result.warnings).to.have.length(warnings);
       const words = [...result.refusals.map(({ message }) => message), ...result.warnings].join('\n');

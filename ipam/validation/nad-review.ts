@@ -38,8 +38,8 @@ export function delegatesToHoldfast({ delegation }: ParsedNad): boolean {
   );
 }
 
-/** Reviews a NAD that delegates to Holdfast. Pure. */
-export function reviewNad({ nad, oldNad }: NadReview, view: ValidationView): ValidationResult {
+/** Reviews a NAD that delegates to Holdfast, in short steps. Pure. */
+export function* reviewNad({ nad, oldNad }: NadReview, view: ValidationView): Generator<undefined, ValidationResult> {
   if (!delegatesToHoldfast(nad)) return ALLOWED;
   const config = readNadIpamConfig(nad, view.rightsOf);
   const before = oldNad && readNadIpamConfig(oldNad, view.rightsOf);
@@ -54,7 +54,7 @@ export function reviewNad({ nad, oldNad }: NadReview, view: ValidationView): Val
     case 'invalid':
       return refuseProblems(config.problems);
     case 'pool': {
-      const { refusals, warnings } = reviewRights(config.requested, before, view);
+      const { refusals, warnings } = yield* reviewRights(config.requested, before, view);
       return {
         refusals,
         warnings:
@@ -74,9 +74,13 @@ function refuseProblems(problems: readonly NetworkConfigProblem[]): ValidationRe
 }
 
 /** Refuses what exceeds the rights of the namespace. If the NAD requested it before, a warning says that it is not granted. */
-function reviewRights(requested: NadPool, before: NadIpamConfig | undefined, view: ValidationView): ValidationResult {
+function* reviewRights(
+  requested: NadPool,
+  before: NadIpamConfig | undefined,
+  view: ValidationView,
+): Generator<undefined, ValidationResult> {
   const knownPool = before?.kind === 'pool' ? before.requested : undefined;
-  const space = addressSpaceProblems(requested, view);
+  const space = yield* addressSpaceProblems(requested, view);
   const isSpaceKnown = knownPool !== undefined && isDeepStrictEqual(addressesKey(knownPool), addressesKey(requested));
   const knownProblems = [...(knownPool?.reduced ?? []), ...(isSpaceKnown ? space : [])];
   const [problems, tolerated] = [[...requested.reduced, ...space], [] as string[]];
@@ -91,13 +95,16 @@ function reviewRights(requested: NadPool, before: NadIpamConfig | undefined, vie
   return result.refusals.length > 0 ? result : { ...result, warnings: [...tolerated, ...result.warnings] };
 }
 
-function addressSpaceProblems(requested: NadPool, { networks, rightsOf }: ValidationView): NetworkConfigProblem[] {
+function* addressSpaceProblems(
+  requested: NadPool,
+  { networks, rightsOf }: ValidationView,
+): Generator<undefined, NetworkConfigProblem[]> {
   const { nad, pool, served } = requested;
   const namespace = nad.metadata.namespace ?? '';
   const isNamed = pool.spec.addressSpace !== undefined;
   const { isOwnershipEnforced } = rightsOf(namespace);
   const request = { pool: served, name: served.name, namespace, isNamed, isOwnershipEnforced };
-  const message = addressSpaceRefusal(request, networks.poolsIn(served.addressSpace));
+  const message = yield* addressSpaceRefusal(request, networks.poolsIn(served.addressSpace));
   const field =
     isNamed && nad.delegation.kind === 'holdfast' ? `${nad.delegation.config.path}.addressSpace` : 'spec.config.name';
   return message === undefined ? [] : [{ field, message }];
