@@ -46,7 +46,10 @@ export interface Event extends KubeObject {
 
 export const EVENTS: Resource<Event> = { group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true };
 
-/** The same as client-go: 25 events about an object at once, then one in five minutes. */
+/**
+ * The same as client-go: 25 events about an object at once, then one in five minutes. A tenant with more objects than buckets gets no more events,
+ * because the limit of its namespace remains.
+ */
 const OBJECT_LIMIT = { burst: 25, refillMs: 5 * 60_000, maxKeys: 4096 };
 /**
  * Writes for a namespace, repeats included: what 300 VMs may need, each with three events at its start and then one in five minutes. It costs
