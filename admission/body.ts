@@ -15,6 +15,8 @@ export class HttpError extends Error {
 const READ_LIMIT_FACTOR = 16;
 /** The first bytes of a review contain its kinds, names and namespace. */
 const HEAD_BYTES = 4 * 1024;
+/** Memory of a received piece besides its bytes. A client can send each byte of a body as a piece of its own. */
+const PIECE_BYTES = 512;
 
 /** A complete body. It counts in the budget until it is released. */
 interface Body {
@@ -53,7 +55,7 @@ export function readBody(request: IncomingMessage, limitBytes: number, budget: B
       if (size > limitBytes * READ_LIMIT_FACTOR) request.destroy();
       if (refusal !== undefined) return;
       if (size > limitBytes) refuse(new HttpError(413, `the body is larger than ${limitBytes} bytes`));
-      else if (share.add(chunk.length)) chunks.push(chunk);
+      else if (share.add(chunk.length + PIECE_BYTES)) chunks.push(chunk);
       else refuse(tooManyReviews());
     });
     request.once('end', () => {

@@ -117,6 +117,25 @@ describe('the limits of the admission server', () => {
     expect(new Set(rejected)).to.deep.equal(new Set([408]));
   });
 
+  it('count the memory of each piece of a body, so that many small ones are refused', async () => {
+    await start({ maxBodiesBytes: 1024 * KIB });
+    const socket = await open();
+    const head =
+      'POST /mutate-launcher-pods HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n';
+    socket.write(`${head}${'1\r\n \r\n'.repeat(4 * KIB)}0\r\n\r\n`);
+    const [answered] = (await once(socket, 'data')) as [Buffer];
+    expect(answered.toString()).to.match(/^HTTP\/1\.1 503 /);
+  });
+
+  it('ignore headers of a request beyond 64', async () => {
+    await start({});
+    const socket = await open();
+    const others = Array.from({ length: 64 }, (_, index) => `h${index}:\r\n`).join('');
+    socket.write(requestOf('{}').replace('host: x\r\n', `host: x\r\n${others}`));
+    const [answered] = (await once(socket, 'data')) as [Buffer];
+    expect(answered.toString()).to.match(/^HTTP\/1\.1 415 /);
+  });
+
   it('answer 503 while reviewed bodies use the whole budget, and serve again after that', async () => {
     await start({ maxBodiesBytes: 100 * KIB });
     const { release, areEntered } = holdAnswers(1);

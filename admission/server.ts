@@ -23,6 +23,8 @@ const MAX_BODY_BYTES = 4 * 1024 * 1024;
  */
 const IDLE_MS = 120_000;
 const HANDSHAKE_MS = 5_000;
+/** API servers send less than ten. Each takes more memory than its text. */
+const MAX_HEADERS = 64;
 /** Each API server has a few connections. A TLS connection uses about 50 KiB. */
 const MAX_CONNECTIONS = 512;
 /** Limit for all bodies, from their first byte to their response. */
@@ -85,6 +87,7 @@ export class AdmissionServer {
       ...(options.clients !== undefined && { requestCert: true, rejectUnauthorized: true }),
     };
     this.#server = createServer(settings, this.#createApp());
+    this.#server.maxHeadersCount = MAX_HEADERS;
     this.#connections = new ConnectionLimit(this.#server, options.maxConnections ?? MAX_CONNECTIONS);
     const { maxBodiesBytes = MAX_BODIES_BYTES } = options;
     this.#bodies = new BodyBudget(maxBodiesBytes);
