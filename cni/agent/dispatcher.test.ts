@@ -190,6 +190,22 @@ describe('the request dispatcher', () => {
       expect(seen).to.deep.equal(['DEL, pending: ', 'ADD, pending: c1 net1']);
     });
 
+    it('becomes a pending delete before the next request for the interface begins, also if it had no turn', async () => {
+      const seen: string[] = [];
+      const gone = new AbortController();
+      let end: () => void = () => undefined;
+      front.perform = ({ command }) => {
+        seen.push(`${command}, pending: ${[...front.notes].join()}`);
+        return seen.length > 1 ? Promise.resolve({}) : new Promise((resolve) => (end = () => resolve({})));
+      };
+      const answers = [front.ask('ADD'), front.ask('DEL', {}, gone.signal), front.ask('ADD')];
+      await turn();
+      gone.abort();
+      end();
+      await Promise.all(answers);
+      expect(seen).to.deep.equal(['ADD, pending: ', 'ADD, pending: c1 net1']);
+    });
+
     it('succeeds without a pending delete if there are too many', async () => {
       front.perform = () => Promise.reject(AWAY);
       front.areNotesFull = true;

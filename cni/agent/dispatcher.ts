@@ -15,7 +15,7 @@ import {
   readPluginRequest,
   sandboxInterfaceKey,
 } from './request.js';
-import type { RequestContext } from './request-context.js';
+import type { RequestContext, YieldWorker } from './request-context.js';
 import { RequestQueue } from './request-queue.js';
 import { type PluginResponse, type VerbOutcome, failure, success, answerVersionOf } from './result.js';
 import type { Verbs } from './verbs.js';
@@ -106,11 +106,14 @@ export class Dispatcher {
   async #delete(request: DelRequest, caller: AbortSignal): Promise<VerbOutcome> {
     let stored: Promise<VerbOutcome> | undefined;
     const store = (error: unknown) => (stored ??= this.#storePending(request, error));
-    const work = (call: RequestContext) => this.#options.verbs.perform(request, call).catch(store);
+    const { verbs } = this.#options;
     try {
-      return await this.#inTurn(sandboxInterfaceKey(request), DEL_MS, caller, work);
+      return await this.#withDeadline(DEL_MS, caller, (signal) => {
+        const work = (yieldWorker: YieldWorker) => verbs.perform(request, { signal, yieldWorker });
+        return this.#queue.run(sandboxInterfaceKey(request), signal, work, store);
+      });
     } catch (error) {
-      return store(error); // it had no turn in time, or did not end in time
+      return store(error); // it ignores that its time is over
     }
   }
 

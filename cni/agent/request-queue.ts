@@ -19,9 +19,15 @@ export class RequestQueue {
   /**
    * Runs the work once its key and a worker are free.
    * @param key undefined for work that needs no order
+   * @param onFailure called if the work fails or has no turn. The next work on the key waits for it
    * @throws the signal's reason if it aborts before the work begins; after that the work itself must watch the signal
    */
-  async run<T>(key: string | undefined, signal: AbortSignal, work: (rest: YieldWorker) => Promise<T>): Promise<T> {
+  async run<T>(
+    key: string | undefined,
+    signal: AbortSignal,
+    work: (rest: YieldWorker) => Promise<T>,
+    onFailure?: (error: unknown) => Promise<T>,
+  ): Promise<T> {
     if (key === undefined) return this.#withWorker(signal, work);
     const before = this.#last.get(key);
     let leave: () => void = () => undefined;
@@ -35,6 +41,9 @@ export class RequestQueue {
     try {
       if (before !== undefined) await abortable(before, signal);
       return await this.#withWorker(signal, work);
+    } catch (error) {
+      if (onFailure === undefined) throw error;
+      return await onFailure(error);
     } finally {
       leave();
     }
