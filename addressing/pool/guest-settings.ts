@@ -2,7 +2,7 @@ import type { NadGuestOptions } from '../../api/networks/nad-guests.js';
 import { type Address, AddressError, parseAddress } from '../address/address.js';
 import { type Cidr, containsAddress, parseCidr } from '../address/cidr.js';
 import { MIN_IPV6_MTU, isDomain } from './guest.js';
-import type { Pool } from './pool.js';
+import type { Pool, Subnet } from './pool.js';
 
 /** Everything but the addresses that guests on a NAD get. */
 interface GuestSettings {
@@ -14,17 +14,21 @@ interface GuestSettings {
   readonly mtu?: number;
 }
 
-/** Returns the settings of the pool, and those of the NAD where the pool has none. Settings of the NAD that cannot be used are left out. */
-export function guestSettings(pool: Pool, nad: NadGuestOptions = {}): GuestSettings {
-  const { dns, ntp = [], routes, mtu } = { ...fromNad(pool, nad), ...pool.guest };
-  return { nameservers: dns.nameservers, search: dns.search, ntp, routes, ...(mtu !== undefined && { mtu }) };
+/**
+ * Returns the settings of the pool, and those of the NAD where the pool has none. Settings of the NAD that cannot be used are left out.
+ * @param subnets those in which the guest has addresses: it reaches only gateways there. Default: all of the pool
+ */
+export function guestSettings(pool: Pool, nad: NadGuestOptions = {}, subnets = pool.subnets): GuestSettings {
+  const { dns, ntp = [], routes, mtu } = { ...fromNad(pool, nad, subnets), ...pool.guest };
+  const reached = routes.filter(({ gateway }) => subnets.some(({ cidr }) => containsAddress(cidr, gateway)));
+  return { nameservers: dns.nameservers, search: dns.search, ntp, routes: reached, ...(mtu !== undefined && { mtu }) };
 }
 
-function fromNad(pool: Pool, { dns, routes = [], mtu }: NadGuestOptions) {
+function fromNad(pool: Pool, { dns, routes = [], mtu }: NadGuestOptions, subnets: readonly Subnet[]) {
   const nameservers = (dns?.nameservers ?? []).flatMap((text) => parsed(parseAddress, text) ?? []);
   return {
     dns: { nameservers, search: (dns?.search ?? []).filter(isDomain) },
-    routes: usableRoutes(pool, routes),
+    routes: usableRoutes(subnets, routes),
     mtu: usableMtu(pool, mtu),
   };
 }
@@ -33,16 +37,17 @@ function usableMtu({ families }: Pool, mtu: number | undefined): number | undefi
   return mtu !== undefined && mtu < MIN_IPV6_MTU && families.includes(6) ? undefined : mtu;
 }
 
-/** The pool's gateways are the default route, and guests reach only gateways in its subnets. */
-function usableRoutes({ subnets }: Pool, routes: NonNullable<NadGuestOptions['routes']>): GuestSettings['routes'] {
+/** The subnets' gateways are the default route, and the next hop of a route without one. */
+function usableRoutes(
+  subnets: readonly Subnet[],
+  routes: NonNullable<NadGuestOptions['routes']>,
+): GuestSettings['routes'] {
   return routes.flatMap((route) => {
     const destination = parsed(parseCidr, route.destination);
     if (destination === undefined || destination.prefixLength === 0) return [];
     const subnet = subnets.find((each) => each.cidr.family === destination.family && each.gateway !== undefined);
     const gateway = route.gateway === undefined ? subnet?.gateway : parsed(parseAddress, route.gateway);
-    if (gateway?.family !== destination.family || !subnets.some(({ cidr }) => containsAddress(cidr, gateway)))
-      return [];
-    return { destination, gateway };
+    return gateway?.family === destination.family ? { destination, gateway } : [];
   });
 }
 

@@ -122,6 +122,15 @@ describe('the network data of a guest', () => {
     expect(textOf([DATA])).to.not.include('10.8.0.0');
   });
 
+  it('has routes of a NAD without a gateway through that of the subnet of the guest', () => {
+    const subnets = [1, 2].map((each) => ({ cidr: `10.${each}.0.0/24`, gateway: `10.${each}.0.1` }));
+    const ipam = { type: 'holdfast', routes: [{ dst: '10.8.0.0/16' }] };
+    world.addNetwork('data', subnets, {}, { ipam });
+    world.addClaim('data', ['10.2.0.5/24']);
+    const { ethernets } = parse(textOf([DATA])) as { ethernets: Record<string, { routes?: object }> };
+    expect(ethernets.nic0?.routes).to.deep.equal([{ to: '10.8.0.0/16', via: '10.2.0.1' }]);
+  });
+
   const refusals: { name: string; given: () => Parameters<typeof plan>; reason: string; message: string }[] = [
     {
       name: 'without the MAC addresses of all interfaces, and names those without',

@@ -2,7 +2,6 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { describeValue } from '../../api/json.js';
 import { MAX_NETWORK_DATA_LENGTH } from '../../api/limits.js';
 import { type Address, BITS } from '../../addressing/address/address.js';
-import { containsAddress } from '../../addressing/address/cidr.js';
 import { guestSettings } from '../../addressing/pool/guest-settings.js';
 import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
 import { type GuestInterface, chooseDefaultRoute, routeCandidates } from '../interfaces.js';
@@ -99,17 +98,15 @@ function nicOf(
   const addresses = addressesOf(claim, pool);
   if (addresses === undefined || addresses.length === 0)
     return `IPAMClaim ${claim.metadata.name} has no addresses that are leased to it`;
-  const { nameservers, search, routes, mtu } = guestSettings(pool, nad?.guestOptions);
   const subnets = addresses.flatMap((address) => subnetOf(pool, address) ?? []);
+  const { nameservers, search, routes, mtu } = guestSettings(pool, nad?.guestOptions, subnets);
   return {
-    ...{ kind: 'static', mac, hasDefaultRoute, nameservers, search },
+    ...{ kind: 'static', mac, hasDefaultRoute, nameservers, search, routes },
     addresses: addresses.map((address) => ({
       address,
       prefixLength: subnetOf(pool, address)?.cidr.prefixLength ?? BITS[address.family],
     })),
     gateways: hasDefaultRoute ? subnets.flatMap(({ gateway }) => gateway ?? []) : [],
-    // a guest reaches gateways only from an address in their subnet
-    routes: routes.filter(({ gateway }) => subnets.some(({ cidr }) => containsAddress(cidr, gateway))),
     ...(mtu !== undefined && { mtu }),
   };
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"net/netip"
 	"slices"
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
@@ -51,7 +52,7 @@ func (r *responder) addRequestedOptions(reply, request *dhcpv4.DHCPv4, guest *gu
 	if !isToGuest {
 		ofVM = nil
 	}
-	if routes := of.routes4; len(routes) > 0 {
+	if routes := of.routes4(netip.PrefixFrom(guest.ipv4.Address, guest.ipv4.Prefix)); len(routes) > 0 {
 		if router.IsValid() {
 			routes = append(slices.Concat(routes, []byte{0}), router.AsSlice()...)
 		}
@@ -91,16 +92,21 @@ func sizeOfOption(value []byte) int {
 	return len(value) + 2*max(1, (len(value)+254)/255)
 }
 
-// encodeDHCP4 prepares the options that all guests with this set have in common.
-func (of *optionSet) encodeDHCP4() {
+// routes4 returns the value of option 121 without the default route. A guest reaches only gateways in its own subnet.
+func (of *optionSet) routes4(subnet netip.Prefix) (value []byte) {
 	for _, each := range of.Routes {
-		if each.Gateway.Is4() {
+		if subnet.Contains(each.Gateway) {
 			bits := each.Destination.Bits()
-			of.routes4 = append(of.routes4, byte(bits))
-			of.routes4 = append(of.routes4, each.Destination.Masked().Addr().AsSlice()[:(bits+7)/8]...)
-			of.routes4 = append(of.routes4, each.Gateway.AsSlice()...)
+			value = append(value, byte(bits))
+			value = append(value, each.Destination.Masked().Addr().AsSlice()[:(bits+7)/8]...)
+			value = append(value, each.Gateway.AsSlice()...)
 		}
 	}
+	return value
+}
+
+// encodeDHCP4 prepares the options that all guests with this set have in common.
+func (of *optionSet) encodeDHCP4() {
 	add := func(option dhcpv4.Option) {
 		of.others4 = append(of.others4, dhcpv4.OptGeneric(option.Code, option.Value.ToBytes()))
 	}

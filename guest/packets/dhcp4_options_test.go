@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -49,6 +50,17 @@ func TestGuestWithoutDefaultRouteGetsNoRouter(t *testing.T) {
 	w.obeyLines(`{"fresh":{"forMs":30000}}`, `{"put":[{"mac":"02:00:00:00:00:0b","ipv4":{"address":"10.1.0.11","prefix":24},"options":"o1"}]}`)
 	got := w.expectReply(discover(plainMAC))
 	if got.Options.Has(dhcpv4.OptionRouter) || !bytes.Equal(got.Options.Get(dhcpv4.OptionClasslessStaticRoute), []byte{16, 10, 9, 10, 1, 0, 9}) {
+		t.Fatalf("got %s", got.Summary())
+	}
+}
+
+// A pool that is renumbered has two subnets.
+func TestRoutesThroughAGatewayOfAnotherSubnetAreLeftOut(t *testing.T) {
+	w := newWorld(t)
+	w.obeyLines(`{"fresh":{"forMs":30000}}`, `{"put":[{"mac":"02:00:00:00:00:0b","ipv4":{"address":"10.2.0.11","prefix":24,"router":"10.2.0.1"},"options":"o1"}]}`)
+	w.table.confirmed[netip.MustParseAddr("10.2.0.11")] = true
+	got := w.expectReply(discover(plainMAC))
+	if got.Options.Has(dhcpv4.OptionClasslessStaticRoute) || !got.Options.Has(dhcpv4.OptionRouter) {
 		t.Fatalf("got %s", got.Summary())
 	}
 }

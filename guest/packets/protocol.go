@@ -77,8 +77,7 @@ type optionSet struct {
 	DHCP4  []option     `json:"dhcp4"` // others of DHCPv4, which those of an entry replace
 	DHCP6  []option6    `json:"dhcp6"` // others of DHCPv6
 
-	routes4 []byte          // of option 121, without the default route
-	others4 []dhcpv4.Option // for DHCPv4, encoded
+	others4 []dhcpv4.Option // for DHCPv4, encoded, without routes
 }
 
 type route struct {
