@@ -173,7 +173,7 @@ func (r *responder) addBoot4(to *answer4, request *dhcpv4.DHCPv4, ofVM []option)
 }
 
 // addBoot6 does so for DHCPv6 (RFC 5970). A VM has no options of DHCPv6: its file counts if it is a URL.
-func (r *responder) addBoot6(reply *dhcpv6.Message, request *dhcpv6.Message, ofVM []option, add func(dhcpv6.Option)) {
+func (r *responder) addBoot6(request *dhcpv6.Message, ofVM []option, add, put func(dhcpv6.Option)) {
 	client := bootClientOf6(request)
 	var url string
 	var parameters []string
@@ -193,7 +193,7 @@ func (r *responder) addBoot6(reply *dhcpv6.Message, request *dhcpv6.Message, ofV
 		add(dhcpv6.OptBootFileParam(parameters...))
 	}
 	if client.class == httpClient { // else it takes no URL
-		reply.AddOption(&dhcpv6.OptVendorClass{EnterpriseNumber: enterpriseIntel, Data: [][]byte{[]byte(httpClient)}})
+		put(&dhcpv6.OptVendorClass{EnterpriseNumber: enterpriseIntel, Data: [][]byte{[]byte(httpClient)}})
 	}
 }
 

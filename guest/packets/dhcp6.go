@@ -16,6 +16,7 @@ const (
 	maxIAs       = 4
 	maxEchoed    = 4 // other addresses that an IA names
 	leastRefresh = 10 * time.Minute
+	maxAnswer6   = maxFrame - etherLength - 40 - 8
 	noAnswer6    = dhcpv6.MessageTypeNone
 	answer6      = dhcpv6.MessageTypeReply
 )
@@ -223,11 +224,18 @@ func (r *responder) addIAs(reply, request *dhcpv6.Message, guest *guest) {
 	}
 }
 
+// addRequestedOptions6 adds the options that the client asks for, the most important ones first, as long as they fit into one frame.
 func (r *responder) addRequestedOptions6(reply, request *dhcpv6.Message, guest *guest) {
-	asked := request.Options.RequestedOptions()
+	asked, size := request.Options.RequestedOptions(), len(reply.ToBytes())
+	put := func(option dhcpv6.Option) {
+		if more := 4 + len(option.ToBytes()); size+more <= maxAnswer6 {
+			size += more
+			reply.AddOption(option)
+		}
+	}
 	add := func(option dhcpv6.Option) {
 		if asked.Contains(option.Code()) {
-			reply.AddOption(option)
+			put(option)
 		}
 	}
 	if servers := ips(guest.options.DNS, 6); len(servers) > 0 {
@@ -246,7 +254,7 @@ func (r *responder) addRequestedOptions6(reply, request *dhcpv6.Message, guest *
 		add(sntp)
 		add(ntp)
 	}
-	r.addBoot6(reply, request, guest.dhcp4, add)
+	r.addBoot6(request, guest.dhcp4, add, put)
 	for _, each := range guest.options.DHCP6 {
 		add(&dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionCode(each.Code), OptionData: each.Value})
 	}

@@ -155,28 +155,6 @@ func TestOnlyTheFirstIdentityAssociationGetsAnAddress(t *testing.T) {
 	}
 }
 
-func TestOptionsOfDHCPv6(t *testing.T) {
-	w := newWorld(t)
-	w.obeyLines(`{"fresh":{"forMs":30000}}`)
-	asked := dhcpv6.OptRequestedOption(dhcpv6.OptionDNSRecursiveNameServer, dhcpv6.OptionDomainSearchList, dhcpv6.OptionSNTPServerList,
-		dhcpv6.OptionNTPServer, dhcpv6.OptionInformationRefreshTime)
-	got := w.expectReply6(from6(guestMAC, dhcpv6.MessageTypeInformationRequest, asked))
-	for code, want := range map[dhcpv6.OptionCode][]byte{
-		dhcpv6.OptionDNSRecursiveNameServer: fromHex("fd000001000000000000000000000053"),
-		dhcpv6.OptionDomainSearchList:       []byte("\x07example\x03org\x00\x01a\x07example\x03org\x00"),
-		dhcpv6.OptionSNTPServerList:         fromHex("fd000001000000000000000000000123"),
-		dhcpv6.OptionNTPServer:              fromHex("0001 0010 fd000001000000000000000000000123"), // RFC 5908
-		dhcpv6.OptionInformationRefreshTime: fromHex("00000258"),
-	} {
-		if option := got.GetOneOption(code); option == nil || !bytes.Equal(option.ToBytes(), want) {
-			t.Errorf("option %s is %v", code, option)
-		}
-	}
-	if plain := w.expectReply6(from6(guestMAC, dhcpv6.MessageTypeInformationRequest)); len(plain.Options.Options) != 2 {
-		t.Errorf("options that were not requested: %s", plain)
-	}
-}
-
 func TestMessagesThatGetNoAnswerOfDHCPv6(t *testing.T) {
 	solicit := from6(guestMAC, dhcpv6.MessageTypeSolicit, iaOf(1))
 	many := make([]dhcpv6.Option, maxOptions6)

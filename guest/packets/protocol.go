@@ -22,6 +22,7 @@ const (
 	maxExpected     = 16    // MAC addresses in one question
 	maxSearchBytes  = 255   // of the search domains in one option
 	maxSetOptions   = 1024  // bytes of other options of a set, with their headers
+	maxSetOptions6  = 4144  // the same of DHCPv6: 16 of 255 bytes
 	maxEntryOptions = 512   // bytes of the options of one entry, with their headers
 )
 

@@ -188,8 +188,8 @@ func validateOptions6(options []option6) error {
 	for _, each := range options {
 		size += 4 + len(each.Value)
 		isComputed := each.Code <= 20 && each.Code != 17 || slices.Contains([]uint16{23, 24, 25, 26, 31, 32, 39, 56, 59, 60}, each.Code)
-		if isComputed || seen[each.Code] || len(each.Value) == 0 || size > maxSetOptions {
-			return fmt.Errorf("option %d of DHCPv6 is computed, there twice or empty, or all have more than %d bytes", each.Code, maxSetOptions)
+		if isComputed || seen[each.Code] || len(each.Value) == 0 || size > maxSetOptions6 {
+			return fmt.Errorf("option %d of DHCPv6 is computed, there twice or empty, or all have more than %d bytes", each.Code, maxSetOptions6)
 		}
 		seen[each.Code] = true
 	}

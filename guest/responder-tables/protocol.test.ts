@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { parseAddress } from '../../addressing/address/address.js';
+import { GUEST_LIMITS } from '../../api/limits.js';
 import { compiledPool } from '../../test/objects/lease-objects.js';
 import { ROOT } from '../../test/source-files.js';
 import {
@@ -175,6 +176,8 @@ describe('the protocol with holdfast-packets', () => {
       maxOptionSets: MAX_OPTION_SETS,
       maxQuestions: MAX_PROBES,
       maxExpected: MAX_EXPECTED,
+      // each has a header of 4 bytes
+      maxSetOptions6: GUEST_LIMITS.dhcpOptions * (4 + 255),
     }))
       expect(source).to.match(new RegExp(String.raw`${name}\s*= ${value}\b`));
   });
