@@ -1,4 +1,5 @@
 import { capacityResource } from '../api/capacity.js';
+import { MAX_NETWORK_ELEMENTS } from '../api/networks/network-selection.js';
 import type { Family } from '../addressing/address/address.js';
 import type { BlockRecord } from '../addressing/block/block.js';
 import { effectiveCooldownMs } from '../addressing/lease/lease-times.js';
@@ -41,7 +42,7 @@ export interface PoolDemand {
 
 /** @param turn if there are too many groups of pending pods, each turn examines other groups */
 export function observeDemand(inputs: CapacityInputs, turn = 0): PoolDemand[] {
-  const { requesting, waitingPods } = groupPods(inputs.pods);
+  const { requesting, waitingPods } = groupPods(inputs);
   const pools = [...inputs.pools].sort((a, b) => (a.name < b.name ? -1 : 1));
   const shown = new Map(
     pools.map((pool): [string, ShownPool] => [
@@ -79,10 +80,13 @@ export function observeDemand(inputs: CapacityInputs, turn = 0): PoolDemand[] {
 }
 
 /** Visits each pod once. @returns the pods that request each resource, and the pending pods */
-function groupPods(pods: Iterable<PodRecord>) {
+function groupPods({ pods, nodes }: Pick<CapacityInputs, 'pods' | 'nodes'>) {
+  const names = new Set(nodes.map(({ traits }) => traits.name));
   const requesting = new Map<string, PodRecord[]>();
   const waitingPods: PodRecord[] = [];
   for (const pod of pods) {
+    // a tenant can bind pods to nodes that do not exist
+    if (pod.node !== undefined && !names.has(pod.node)) continue;
     if (pod.constraints !== undefined) waitingPods.push(pod);
     for (const resource of pod.requests.keys()) {
       const others = requesting.get(resource);
@@ -99,9 +103,14 @@ function countRequests(pods: readonly PodRecord[], resource: string) {
   for (const pod of pods) {
     if (pod.node === undefined) continue;
     const counts = pod.isLeaving ? leaving : staying;
-    counts.set(pod.node, (counts.get(pod.node) ?? 0) + (pod.requests.get(resource) ?? 0));
+    counts.set(pod.node, (counts.get(pod.node) ?? 0) + requestOf(pod, resource));
   }
   return { staying, leaving };
+}
+
+/** No more than a pod can have networks: a tenant can bind a pod that requests more than the node shows. */
+function requestOf({ requests }: PodRecord, resource: string): number {
+  return Math.min(requests.get(resource) ?? 0, MAX_NETWORK_ELEMENTS);
 }
 
 /** Counts the scarcer of two families. A pod that is being deleted can still get its addresses, so it counts too. */
@@ -128,12 +137,13 @@ function freeAddresses(
 }
 
 function missingAddresses(
-  { uid, namespace, requests, isAttached }: PodRecord,
+  pod: PodRecord,
   { inputs, resource, pool, family }: { inputs: CapacityInputs; resource: string; pool: Pool; family: Family },
 ): number {
+  const { uid, namespace, isAttached } = pod;
   // a pod that is attached gets no more addresses, and a pod of another namespace gets none
   if (isAttached || !servesNamespace(pool, namespace)) return 0;
-  return Math.max(0, (requests.get(resource) ?? 0) - inputs.inventory.heldBy(uid, pool.name, family));
+  return Math.max(0, requestOf(pod, resource) - inputs.inventory.heldBy(uid, pool.name, family));
 }
 
 function pendingOf(pods: readonly PodRecord[], missingOf: (pod: PodRecord) => number) {

@@ -247,6 +247,27 @@ describe('the publisher of free addresses', () => {
     expect(world.shown()).to.deep.equal(['0', '1']);
   });
 
+  describe('with pods that a tenant has bound to nodes', () => {
+    const BLUE_OF_TEAM: [string, PoolGiven] = ['blue', { cidr: '10.0.0.0/29', namespaces: ['team-a'] }];
+    const boundPod = (namespace: string, node: string): PodRecord => {
+      return { uid: 'pod-1', namespace, node, requests: new Map([[BLUE, 1e6]]), isAttached: false, isLeaving: false };
+    };
+
+    it('shows no more for a pod than it can have networks, however much it requests', async () => {
+      const world = new World('n1', 'n2');
+      world.pods = [boundPod('team-b', 'n1')];
+      await world.calm(BLUE_OF_TEAM);
+      expect(world.shown()).to.deep.equal(['67', '3']);
+    });
+
+    it('sets no addresses aside for pods on nodes that do not exist', async () => {
+      const world = new World('n1', 'n2');
+      world.pods = [boundPod('team-a', 'gone')];
+      await world.calm(BLUE_OF_TEAM);
+      expect(world.shown()).to.deep.equal(['3', '3']);
+    });
+  });
+
   it('shows at most MAX_SHARE addresses of a large network', async () => {
     const world = new World('n1');
     await world.calm(['blue', { subnets: [{ cidr: 'fd00::/64' }] }]);
