@@ -79,20 +79,16 @@ export function observeDemand(inputs: CapacityInputs, turn = 0): PoolDemand[] {
   });
 }
 
-/** Visits each pod once. @returns the pods that request each resource, and the pending pods */
-function groupPods({ pods, nodes }: Pick<CapacityInputs, 'pods' | 'nodes'>) {
+/** Visits each pod once. @returns the pods that request each published resource, and the pending pods */
+function groupPods({ pools, pods, nodes }: Pick<CapacityInputs, 'pools' | 'pods' | 'nodes'>) {
   const names = new Set(nodes.map(({ traits }) => traits.name));
-  const requesting = new Map<string, PodRecord[]>();
+  const requesting = new Map(pools.map(({ name }): [string, PodRecord[]] => [capacityResource(name), []]));
   const waitingPods: PodRecord[] = [];
   for (const pod of pods) {
     // a tenant can bind pods to nodes that do not exist
     if (pod.node !== undefined && !names.has(pod.node)) continue;
     if (pod.constraints !== undefined) waitingPods.push(pod);
-    for (const resource of pod.requests.keys()) {
-      const others = requesting.get(resource);
-      if (others === undefined) requesting.set(resource, [pod]);
-      else others.push(pod);
-    }
+    for (const resource of pod.requests.keys()) requesting.get(resource)?.push(pod);
   }
   return { requesting, waitingPods };
 }

@@ -3,6 +3,7 @@ import { isCapacityResource, readQuantity } from '../api/capacity.js';
 import { asRecord, recordsIn } from '../api/json.js';
 import { isBeingDeleted } from '../api/meta.js';
 import { shortHash } from '../api/names.js';
+import { MAX_NETWORK_ELEMENTS } from '../api/networks/network-selection.js';
 import { type Pod, isTerminal } from '../api/pod.js';
 import { type SchedulingConstraints, canRun, readSchedulingConstraints } from './node-fit.js';
 import type { NodeRecord } from './node-record.js';
@@ -27,7 +28,8 @@ export interface PodRecord {
 /** @returns undefined if the pod has ended or requests no addresses */
 export function readPodRecord(pod: Pod): PodRecord | undefined {
   if (isTerminal(pod)) return undefined;
-  const requests = requestsOf(pod.spec);
+  // a tenant decides how many resources a pod requests, and each round looks at all of them
+  const requests = new Map([...requestsOf(pod.spec)].slice(0, MAX_NETWORK_ELEMENTS));
   if (requests.size === 0) return undefined;
   const node = pod.spec?.nodeName;
   const isLeaving = isBeingDeleted(pod);

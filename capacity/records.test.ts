@@ -31,6 +31,11 @@ describe('the cached fields of a pod that requests addresses', () => {
     });
   });
 
+  it('have as many resources as a pod can have networks', () => {
+    const requests = Object.fromEntries(Array.from({ length: 65 }, (_, index) => [`${BLUE}-${index}`, '1']));
+    expect(readPodRecord(pod({ spec: { containers: [{ resources: { requests } }] } }))?.requests.size).to.equal(64);
+  });
+
   it('are absent for a pod that requests none or has ended', () => {
     expect(readPodRecord(pod({ spec: { containers: [{}] } }))).to.equal(undefined);
     expect(readPodRecord(pod({ status: { phase: 'Succeeded' } }))).to.equal(undefined);
