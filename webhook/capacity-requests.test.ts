@@ -160,6 +160,14 @@ describe('a launcher pod', () => {
     expect(firstAfter(pod, { ...CLUSTER, vmis: [vmi], nads })).to.deep.equal(asks({ [GREEN]: '1' }));
   });
 
+  it('needs a time in proportion to its containers, however many resources a tenant requests', function () {
+    this.timeout(20_000);
+    const many = Array.from({ length: 20_000 }, (_, index) => asks({ [`${BLUE}-${index}`]: '1' }));
+    expect(review(podOn(undefined, ...many)).patch).to.deep.equal([]);
+    const pod = podOn(networksValue(VM1), ...many);
+    expect(review({ ...pod, metadata: launcher().metadata }, CLUSTER).patch).to.have.length(many.length);
+  });
+
   it('loses the requests that others added for interfaces with a claim', () => {
     const asked = { requests: { cpu: '1', [BLUE]: '1' }, limits: { [BLUE]: '1' } };
     expect(firstAfter(launcher(undefined, asked), CLUSTER)).to.deep.equal({ requests: { cpu: '1' }, limits: {} });

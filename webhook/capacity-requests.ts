@@ -98,13 +98,14 @@ function patchOf({ pod, spec }: CapacityReview, desired: RequestCounts): Capacit
   const after = before.map((requests) => new Map(requests));
   const [first] = after;
   if (first === undefined) return [];
-  for (const resource of new Set([...desired.keys(), ...before.flatMap((requests) => [...requests.keys()])])) {
-    const requested = before.reduce((sum, requests) => sum + (requests.get(resource) ?? 0), 0);
-    const missing = (desired.get(resource) ?? 0) - requested;
-    if (missing > 0) first.set(resource, (first.get(resource) ?? 0) + missing);
-    // KubeVirt adds requests to launchers for all networks with a resource name, also to those with a claim; requests of users stay
-    else if (isLauncher(pod)) removeExcess(after, resource, -missing);
+  const excess = new Map<string, number>();
+  for (const requests of before) addCounts(excess, requests, 1);
+  addCounts(excess, desired, -1);
+  for (const [resource, count] of excess) {
+    if (count < 0) first.set(resource, (first.get(resource) ?? 0) - count);
   }
+  // KubeVirt adds requests to launchers for all networks with a resource name, also to those with a claim; requests of users stay
+  if (isLauncher(pod)) removeExcess(after, excess);
   return containers.flatMap((container, index): CapacityDecision['patch'] => {
     const [old, requests] = [before[index], after[index]];
     if (old === undefined || requests === undefined || isSameCounts(old, requests)) return [];
@@ -112,13 +113,18 @@ function patchOf({ pod, spec }: CapacityReview, desired: RequestCounts): Capacit
   });
 }
 
-function removeExcess(containers: readonly Map<string, number>[], resource: string, excess: number): void {
-  let left = excess;
+function addCounts(sums: Map<string, number>, counts: RequestCounts, factor: 1 | -1): void {
+  for (const [resource, count] of counts) sums.set(resource, (sums.get(resource) ?? 0) + factor * count);
+}
+
+function removeExcess(containers: readonly Map<string, number>[], excess: Map<string, number>): void {
   for (const requests of containers) {
-    const less = Math.min(left, requests.get(resource) ?? 0);
-    if (less === 0) continue;
-    requests.set(resource, (requests.get(resource) ?? 0) - less);
-    left -= less;
+    for (const [resource, count] of requests) {
+      const left = Math.max(0, excess.get(resource) ?? 0);
+      const less = Math.min(left, count);
+      requests.set(resource, count - less);
+      excess.set(resource, left - less);
+    }
   }
 }
 
