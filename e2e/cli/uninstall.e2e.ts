@@ -13,7 +13,7 @@ import { until } from '../../bed/processes/wait.js';
 import { type BedWithHoldfast, onBed } from '../../bed/environment.js';
 import { HOLDFAST_NAMESPACE } from '../../bed/holdfast/install.js';
 import { MANIFESTS } from '../../bed/holdfast/manifests.js';
-import { deleteBase, installWorkloads, objectsOfHoldfast } from '../../bed/story/kubectl/uninstall.js';
+import { deleteBase, installWorkloads, objectsOfHoldfast, reinstall } from '../../bed/story/kubectl/uninstall.js';
 import { environment } from '../../bed/story/hooks.js';
 import { KubectlPlugin, type PluginResult } from '../../bed/story/kubectl/kubectl-plugin.js';
 import { serviceAccountClient } from '../../bed/story/users/service-account.js';
@@ -49,7 +49,7 @@ if (onBed) {
     });
 
     after('install Holdfast again for other tests', async () => {
-      await installWorkloads(bed);
+      await reinstall(bed);
       await bed.client.delete(resourceOf({ ...CLUSTER_ROLE_BINDING }), CLUSTER_ROLE_BINDING.metadata);
       for (const resource of KEPT_POLICY.kinds) await bed.client.delete(resource, { name: OTHER_POLICY });
       await administrator.transport.close();

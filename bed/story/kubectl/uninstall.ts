@@ -19,12 +19,17 @@ import { Kubectl } from './kubectl.js';
 
 const WORKLOADS = ['Deployment', 'DaemonSet', 'PodDisruptionBudget', 'NetworkPolicy'];
 
-/** Applies all shipped manifests with their workloads, and starts the processes that do not run. They run on this machine, not in pods. */
-export async function installWorkloads(bed: BedWithHoldfast): Promise<void> {
+/** Installs Holdfast as a new bed has it: without workloads, because its processes run on this machine. Starts those that do not run. */
+export async function reinstall(bed: BedWithHoldfast): Promise<void> {
   await installHoldfast(bed, bed.webhook.ports);
+  for (const process of processesOf(bed)) if (!process.running) await process.start();
+}
+
+/** Applies all shipped manifests with their workloads, which have no pods. */
+export async function installWorkloads(bed: BedWithHoldfast): Promise<void> {
+  await reinstall(bed);
   const workloads = (await readInstallation()).filter(({ kind }) => WORKLOADS.includes(kind));
   await applyManifests(bed.client, workloads.map(withoutReplicas));
-  for (const process of processesOf(bed)) if (!process.running) await process.start();
 }
 
 /** Deletes the base with `kubectl delete -k`, and ends the processes, as the end of their pods does. */
