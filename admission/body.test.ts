@@ -1,8 +1,27 @@
+import { EventEmitter } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { expect } from 'chai';
-import { BodyBudget } from './body.js';
+import { heapBytes } from '../test/heap.js';
+import { BodyBudget, readBody } from './body.js';
 
 const KIB = 1024;
 const neverEvicted = () => expect.fail('it was evicted');
+
+describe('a complete request body', () => {
+  it('is in memory once while its review waits', async () => {
+    const budget = new BodyBudget(8192 * KIB);
+    const request = Object.assign(new EventEmitter(), { headers: { 'content-type': 'application/json' } });
+    const before = heapBytes();
+    const reading = readBody(request as unknown as IncomingMessage, 4096 * KIB, budget);
+    for (let count = 0; count < 64; count++) request.emit('data', Buffer.alloc(64 * KIB));
+    request.emit('end');
+    const body = await reading;
+    heapBytes(); // frees buffers, which the next one sees
+    expect(heapBytes() - before).to.be.below(6144 * KIB);
+    expect(body.bytes.length).to.equal(4096 * KIB);
+    expect(request.listenerCount('data')).to.equal(1);
+  });
+});
 
 describe('the budget of request bodies', () => {
   it('counts more than the bytes of each request, and is empty after all are released', () => {
@@ -14,10 +33,23 @@ describe('the budget of request bodies', () => {
     }
     expect(budget.used).to.equal(72 * KIB);
     for (const share of shares) {
-      share.complete();
+      share.complete(20 * KIB);
       share.release();
       share.release();
     }
+    expect(budget.used).to.equal(0);
+  });
+
+  it('counts a complete body as one piece, and a refused one not at all', () => {
+    const budget = new BodyBudget(100 * KIB);
+    const [inPieces, refused] = [budget.open(neverEvicted), budget.open(neverEvicted)];
+    inPieces.add(40 * KIB);
+    refused.add(10 * KIB);
+    refused.release();
+    inPieces.complete(KIB);
+    refused.complete(KIB);
+    expect(budget.used).to.equal(17 * KIB);
+    inPieces.release();
     expect(budget.used).to.equal(0);
   });
 
@@ -27,7 +59,7 @@ describe('the budget of request bodies', () => {
     const open = (name: string) => budget.open(() => evicted.push(name));
     const [complete, oldest, older, young] = [open('complete'), open('oldest'), open('older'), open('young')];
     complete.add(10 * KIB);
-    complete.complete();
+    complete.complete(10 * KIB);
     oldest.add(10 * KIB);
     older.add(10 * KIB);
     expect(young.add(20 * KIB)).to.equal(true);

@@ -59,9 +59,10 @@ export function readBody(request: IncomingMessage, limitBytes: number, budget: B
       else refuse(tooManyReviews());
     });
     request.once('end', () => {
-      share.complete();
+      share.complete(size);
       const [first] = chunks;
       const bytes = chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks);
+      chunks = []; // the listeners keep them while the review waits
       if (refusal === undefined) resolve({ bytes, weight: share.bytes, release: () => share.release() });
       else reject(refusal);
     });
@@ -117,8 +118,8 @@ interface BodyShare {
   readonly bytes: number;
   /** Adds received bytes. @returns false if the budget has no room for them */
   add(bytes: number): boolean;
-  /** Marks the body as complete. It keeps its share until it is released. */
-  complete(): void;
+  /** Marks the body as complete, with the bytes of all its pieces in one. It keeps this share until it is released. */
+  complete(bytes: number): void;
   release(): void;
 }
 
@@ -150,7 +151,12 @@ export class BodyBudget {
         onEvicted();
       },
       add: (bytes) => this.#add(share, bytes),
-      complete: () => void this.#incomplete.delete(share),
+      complete: (bytes) => {
+        this.#incomplete.delete(share);
+        if (share.bytes === 0) return; // it was refused
+        this.#used += bytes + REQUEST_BYTES - share.bytes;
+        share.bytes = bytes + REQUEST_BYTES;
+      },
       release: () => {
         this.#incomplete.delete(share);
         this.#used -= share.bytes;
