@@ -1,5 +1,5 @@
 import { readFile, readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { KEPT_POLICY } from '../cli/uninstall/plan.js';
@@ -23,6 +23,8 @@ interface PolicySpec {
 }
 
 const PARTS = ['base/claims', 'base/ipam', 'base/capacity', 'base/guest'];
+/** Patches of all parts, without objects. */
+const PODS = 'base/pods';
 
 describe('the manifests', () => {
   let files: string[] = [];
@@ -42,8 +44,11 @@ describe('the manifests', () => {
     expect(components.map((name) => `base/${name}`)).to.deep.equal(PARTS);
     const parts = new Set(files.map((path) => path.split('/').slice(0, 2).join('/')));
     expect([...parts].filter((path) => path.startsWith('base/')).sort()).to.deep.equal(
-      [...PARTS, 'base/kustomization.yaml'].sort(),
+      [...PARTS, PODS, 'base/kustomization.yaml'].sort(),
     );
+    const own = await Promise.all([...PARTS, 'components/all-in-one'].map(kustomizationOf));
+    for (const part of own) expect(part.components.map((path) => basename(path))).to.deep.equal([basename(PODS)]);
+    expect(files.filter((path) => path.startsWith(PODS))).to.deep.equal([`${PODS}/kustomization.yaml`]);
   });
 
   for (const [folder, apart] of [...PARTS.map((part) => [part, []] as const), ['crds', ['ipamclaims.yaml']] as const]) {

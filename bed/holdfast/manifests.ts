@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import jsonpatch, { type Operation } from 'fast-json-patch';
 import { parse } from 'yaml';
 import { type Manifest, readManifests, resourceOf } from '../control-plane/objects.js';
 import type { Client } from '../../kube/client.js';
@@ -10,6 +11,7 @@ import { until } from '../processes/wait.js';
 interface Kustomization {
   readonly resources?: readonly string[];
   readonly components?: readonly string[];
+  readonly patches?: readonly { readonly target: { kind: string; name: string }; readonly patch: string }[];
 }
 
 /** The folder of the shipped manifests. */
@@ -25,16 +27,26 @@ export async function readInstallation(folder = MANIFESTS): Promise<Manifest[]> 
   return (await Promise.all((isSplit ? roots : [folder]).map(readKustomization))).flat();
 }
 
-/** Reads the objects of a kustomization in order, as `kubectl kustomize` prints them for a base without patches. */
+/** Reads the objects of a kustomization in order, as `kubectl kustomize` prints them for the base, which has JSON patches only. */
 export async function readKustomization(folder: string): Promise<Manifest[]> {
+  const objects: Manifest[] = [];
+  await addKustomization(folder, objects);
+  return objects;
+}
+
+/** A component also patches the objects before it. */
+async function addKustomization(folder: string, objects: Manifest[]): Promise<void> {
   const kustomization = parse(await readFile(join(folder, 'kustomization.yaml'), 'utf8')) as Kustomization;
-  const objects = await Promise.all(
-    [...(kustomization.resources ?? []), ...(kustomization.components ?? [])].map((entry) => {
-      const path = join(folder, entry);
-      return entry.endsWith('.yaml') ? readManifests(path) : readKustomization(path);
-    }),
-  );
-  return objects.flat();
+  for (const entry of [...(kustomization.resources ?? []), ...(kustomization.components ?? [])]) {
+    const path = join(folder, entry);
+    if (entry.endsWith('.yaml')) objects.push(...(await readManifests(path)));
+    else await addKustomization(path, objects);
+  }
+  for (const { target, patch } of kustomization.patches ?? []) {
+    const pattern = new RegExp(`^(${target.kind}) (${target.name})$`);
+    for (const object of objects.filter(({ kind, metadata }) => pattern.test(`${kind} ${metadata.name}`)))
+      jsonpatch.applyPatch(object, parse(patch) as Operation[]);
+  }
 }
 
 /** Applies objects one after the other, as `kubectl apply --server-side` does. */

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { expect } from 'chai';
 import type { KubeObject } from '../../api/meta.js';
 import { clusterResource, namespacedResource } from '../../kube/resource.js';
@@ -7,10 +6,10 @@ import { ensureBinaries } from '../../bed/build/binaries.js';
 import { type ControlPlane, startControlPlane } from '../../bed/control-plane/control-plane.js';
 import { startControllerManager, startScheduler } from '../../bed/control-plane/controllers.js';
 import { nodeObject, nodeStatus } from '../../bed/node/node-object.js';
-import { createAll, readManifests } from '../../bed/control-plane/objects.js';
+import { createAll } from '../../bed/control-plane/objects.js';
 import { SERVICE_ACCOUNTS } from '../../bed/control-plane/service-accounts.js';
 import { until } from '../../bed/processes/wait.js';
-import { MANIFESTS } from '../../bed/holdfast/manifests.js';
+import { readInstallation } from '../../bed/holdfast/manifests.js';
 
 const NAMESPACE = 'holdfast-system';
 const WEBHOOK = { namespace: NAMESPACE, name: 'holdfast-webhook' };
@@ -48,10 +47,10 @@ describe('Replicas of the webhook', function () {
   after(() => plane.stop());
 
   beforeEach(async () => {
-    const shipped = await readManifests(join(MANIFESTS, 'base', 'claims', 'webhook', 'deployment.yaml'));
+    const shipped = await readInstallation();
     await createAll(
       plane.client,
-      shipped.filter(({ kind }) => kind === 'Deployment'),
+      shipped.filter(({ kind, metadata }) => kind === 'Deployment' && metadata.name === WEBHOOK.name),
     );
   });
   afterEach(async () => {

@@ -1,6 +1,6 @@
 {{/*
 The shipped objects, as kustomize renders them: the parts of files/base and the components that the values enable. Their patches are files that
-"holdfast.patch" knows, or delete what "holdfast.delete" matches. Templates return text, so these functions write their results into the dictionary that they get.
+"holdfast.patch" knows, operations of "holdfast.add", or delete what "holdfast.delete" matches. Templates return text, so these functions write their results into the dictionary that they get.
 */}}
 
 {{/* The text of a shipped file, with the namespaces of this release. */}}
@@ -21,7 +21,7 @@ The shipped objects, as kustomize renders them: the parts of files/base and the 
 {{- $_ := set . "result" $objects -}}
 {{- end -}}
 
-{{/* Adds the resources of the kustomization in the folder .path to .objects, and applies its patches. */}}
+{{/* Adds the resources of the kustomization in the folder .path to .objects, and applies its components and its patches. */}}
 {{- define "holdfast.kustomization" -}}
 {{- $at := dict "root" .root "path" (printf "%s/kustomization.yaml" .path) -}}
 {{- template "holdfast.parse" $at -}}
@@ -31,14 +31,21 @@ The shipped objects, as kustomize renders them: the parts of files/base and the 
   {{- template "holdfast.parse" $file -}}
   {{- $_ := set $ "objects" (concat $.objects $file.result) -}}
 {{- end -}}
+{{- range default list $kustomization.components -}}
+  {{- $component := dict "root" $.root "objects" $.objects "path" (clean (printf "%s/%s" $.path .)) -}}
+  {{- template "holdfast.kustomization" $component -}}
+  {{- $_ := set $ "objects" $component.objects -}}
+{{- end -}}
 {{- range default list $kustomization.patches -}}
   {{- if .path -}}
     {{- $file := dict "root" $.root "path" (printf "%s/%s" $.path .path) -}}
     {{- template "holdfast.parse" $file -}}
     {{- $target := .target -}}
     {{- range $file.result }}{{ template "holdfast.patch" dict "in" $ "patch" . "target" $target }}{{ end -}}
-  {{- else -}}
+  {{- else if contains "$patch: delete" .patch -}}
     {{- template "holdfast.delete" dict "in" $ "target" .target -}}
+  {{- else -}}
+    {{- template "holdfast.add" dict "in" $ "operations" (fromYamlArray .patch) "target" .target -}}
   {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -53,6 +60,21 @@ object that another component has deleted does nothing.
   {{- if regexMatch (printf "^(%s) (%s)$" $target.kind $target.name) (printf "%s %s" .kind .metadata.name) -}}
     {{- $own := dict "kind" .kind "metadata" (dict "name" .metadata.name) -}}
     {{- template "holdfast.merge" dict "into" . "from" (merge $own (deepCopy $.patch)) -}}
+  {{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Carries out the operations "add" of a JSON patch on the objects whose kind and name match the regular expressions of .target. */}}
+{{- define "holdfast.add" -}}
+{{- $target := printf "^(%s) (%s)$" .target.kind .target.name -}}
+{{- range $object := .in.objects -}}
+  {{- if regexMatch $target (printf "%s %s" .kind .metadata.name) -}}
+    {{- range $.operations -}}
+      {{- $fields := splitList "/" (trimPrefix "/" .path) -}}
+      {{- $at := $object -}}
+      {{- range initial $fields }}{{ if kindIs "slice" $at }}{{ $at = index $at (int .) }}{{ else }}{{ $at = get $at . }}{{ end }}{{ end -}}
+      {{- $_ := set $at (last $fields) (deepCopy .value) -}}
+    {{- end -}}
   {{- end -}}
 {{- end -}}
 {{- end -}}
