@@ -1,5 +1,5 @@
 import { readFile, readdir } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { KEPT_POLICY } from '../cli/uninstall/plan.js';
@@ -24,7 +24,7 @@ interface PolicySpec {
 
 const PARTS = ['base/claims', 'base/ipam', 'base/capacity', 'base/guest'];
 /** Patches of all parts, without objects. */
-const PODS = 'base/pods';
+const PATCHES = ['base/labels', 'base/pods'];
 
 describe('the manifests', () => {
   let files: string[] = [];
@@ -44,11 +44,14 @@ describe('the manifests', () => {
     expect(components.map((name) => `base/${name}`)).to.deep.equal(PARTS);
     const parts = new Set(files.map((path) => path.split('/').slice(0, 2).join('/')));
     expect([...parts].filter((path) => path.startsWith('base/')).sort()).to.deep.equal(
-      [...PARTS, PODS, 'base/kustomization.yaml'].sort(),
+      [...PARTS, ...PATCHES, 'base/kustomization.yaml'].sort(),
     );
-    const own = await Promise.all([...PARTS, 'components/all-in-one'].map(kustomizationOf));
-    for (const part of own) expect(part.components.map((path) => basename(path))).to.deep.equal([basename(PODS)]);
-    expect(files.filter((path) => path.startsWith(PODS))).to.deep.equal([`${PODS}/kustomization.yaml`]);
+    for (const part of PARTS) {
+      const patched = (await kustomizationOf(part)).components;
+      expect(patched.map((path) => join(part, path))).to.deep.equal(PATCHES);
+    }
+    const patching = files.filter((path) => PATCHES.some((folder) => path.startsWith(`${folder}/`)));
+    expect(patching.sort()).to.deep.equal(PATCHES.map((folder) => `${folder}/kustomization.yaml`));
   });
 
   for (const [folder, apart] of [...PARTS.map((part) => [part, []] as const), ['crds', ['ipamclaims.yaml']] as const]) {

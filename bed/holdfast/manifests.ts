@@ -6,6 +6,7 @@ import { parse } from 'yaml';
 import { type Manifest, readManifests, resourceOf } from '../control-plane/objects.js';
 import type { Client } from '../../kube/client.js';
 import { isConflict, isNotFound } from '../../kube/errors.js';
+import { mergePatch } from '../../test/merge-patch.js';
 import { until } from '../processes/wait.js';
 
 interface Kustomization {
@@ -27,7 +28,7 @@ export async function readInstallation(folder = MANIFESTS): Promise<Manifest[]> 
   return (await Promise.all((isSplit ? roots : [folder]).map(readKustomization))).flat();
 }
 
-/** Reads the objects of a kustomization in order, as `kubectl kustomize` prints them for the base, which has JSON patches only. */
+/** Reads the objects of a kustomization in order, as `kubectl kustomize` prints them for the base: its patches are JSON patches, or add labels. */
 export async function readKustomization(folder: string): Promise<Manifest[]> {
   const objects: Manifest[] = [];
   await addKustomization(folder, objects);
@@ -44,8 +45,11 @@ async function addKustomization(folder: string, objects: Manifest[]): Promise<vo
   }
   for (const { target, patch } of kustomization.patches ?? []) {
     const pattern = new RegExp(`^(${target.kind}) (${target.name})$`);
-    for (const object of objects.filter(({ kind, metadata }) => pattern.test(`${kind} ${metadata.name}`)))
-      jsonpatch.applyPatch(object, parse(patch) as Operation[]);
+    const change = parse(patch) as Operation[] | Manifest;
+    for (const object of objects.filter(({ kind, metadata }) => pattern.test(`${kind} ${metadata.name}`))) {
+      if (Array.isArray(change)) jsonpatch.applyPatch(object, change);
+      else mergePatch(object, { metadata: { labels: change.metadata.labels } });
+    }
   }
 }
 

@@ -37,15 +37,17 @@ The shipped objects, as kustomize renders them: the parts of files/base and the 
   {{- $_ := set $ "objects" $component.objects -}}
 {{- end -}}
 {{- range default list $kustomization.patches -}}
+  {{- $target := .target -}}
   {{- if .path -}}
     {{- $file := dict "root" $.root "path" (printf "%s/%s" $.path .path) -}}
     {{- template "holdfast.parse" $file -}}
-    {{- $target := .target -}}
     {{- range $file.result }}{{ template "holdfast.patch" dict "in" $ "patch" . "target" $target }}{{ end -}}
   {{- else if contains "$patch: delete" .patch -}}
-    {{- template "holdfast.delete" dict "in" $ "target" .target -}}
+    {{- template "holdfast.delete" dict "in" $ "target" $target -}}
+  {{- else if hasPrefix "{" .patch -}}
+    {{- template "holdfast.patch" dict "in" $ "patch" (fromYaml .patch) "target" $target -}}
   {{- else -}}
-    {{- template "holdfast.add" dict "in" $ "operations" (fromYamlArray .patch) "target" .target -}}
+    {{- template "holdfast.add" dict "in" $ "operations" (fromYamlArray .patch) "target" $target -}}
   {{- end -}}
 {{- end -}}
 {{- end -}}
