@@ -100,8 +100,22 @@ function* runningGuests(networks: ReadonlySet<string>, caches: GuestCaches): Gen
 
 type Wires = Pick<PoolDirectory, 'poolsBySegment'>;
 
+/** Tells which networks a change concerns, by the layer-2 segments of now and of the last call. */
+export class KnownWires {
+  #before: Wires = { poolsBySegment: new Map() };
+
+  /** Returns the networks that changed, those that joined or left a segment, and those that share or shared one with them. */
+  concernedBy(changed: Iterable<string>, { poolsBySegment }: Wires): Set<string> {
+    const wires = [this.#before, { poolsBySegment }] as const;
+    const all = [...changed, ...movedNetworks(...wires)];
+    this.#before = wires[1];
+    // a network that has left a segment may have had a MAC address there
+    return new Set(wires.flatMap((each) => [...networksOnWire(all, each)]));
+  }
+}
+
 /** Returns the networks, and those whose responders answer on a layer-2 segment of one of them. */
-export function networksOnWire(networks: readonly string[], { poolsBySegment }: Wires): Set<string> {
+function networksOnWire(networks: readonly string[], { poolsBySegment }: Wires): Set<string> {
   const given = new Set(networks);
   const found = new Set(networks);
   for (const pools of poolsBySegment.values()) {
@@ -112,7 +126,7 @@ export function networksOnWire(networks: readonly string[], { poolsBySegment }: 
 }
 
 /** Returns the networks that joined or left a layer-2 segment of others: a MAC address may have another guest there now. */
-export function movedNetworks(before: Wires, after: Wires): string[] {
+function movedNetworks(before: Wires, after: Wires): string[] {
   if (before.poolsBySegment === after.poolsBySegment) return [];
   const segments = new Set([before, after].flatMap(({ poolsBySegment }) => [...poolsBySegment.keys()]));
   return [...segments].flatMap((segment) => {

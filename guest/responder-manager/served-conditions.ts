@@ -1,6 +1,5 @@
 import { formatAddress } from '../../addressing/address/address.js';
 import { BY_NETWORK } from '../../addressing/directory/affected.js';
-import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
 import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import type { Pool } from '../../addressing/pool/pool.js';
@@ -24,14 +23,7 @@ import { ADDRESS_LEASES, IPAM_CLAIMS } from '../../kube/resources.js';
 import { forEachParallel, runInSlices } from '../../kube/run-in-slices.js';
 import { onAffectedWorkloads } from '../layer2-guests.js';
 import { leasedAddresses, shownAddresses } from '../leased-addresses.js';
-import {
-  type GuestCaches,
-  type RefusedGuest,
-  type ServedGuest,
-  findGuests,
-  movedNetworks,
-  networksOnWire,
-} from '../running-guests.js';
+import { type GuestCaches, type RefusedGuest, type ServedGuest, KnownWires, findGuests } from '../running-guests.js';
 import { fairOrder } from '../fair-order.js';
 import { BY_RESPONDER_SET, type GuestViews, type Reconciler } from '../views.js';
 import { responderSetName } from '../../api/responders.js';
@@ -70,8 +62,7 @@ export class ServedConditions implements Reconciler {
   /** The networks that changed since the last batch. */
   readonly #changed = new Set<string>();
   #isDue = false;
-  /** As the last batch found them. */
-  #wires: Pick<PoolDirectory, 'poolsBySegment'> = { poolsBySegment: new Map() };
+  readonly #wires = new KnownWires();
 
   constructor(deps: ServedConditionsDeps) {
     this.#deps = deps;
@@ -161,13 +152,9 @@ export class ServedConditions implements Reconciler {
     this.#isDue = true;
     this.#deps.clock.setTimer(BATCH_MS, () => {
       this.#isDue = false;
-      const { poolsBySegment } = this.#deps.views.directory;
-      for (const network of movedNetworks(this.#wires, { poolsBySegment })) this.#changed.add(network);
-      // a network that has left a segment may have had a MAC address there
-      const wires = [this.#wires, { poolsBySegment }].map((wire) => networksOnWire([...this.#changed], wire));
-      this.#wires = { poolsBySegment };
+      const networks = this.#wires.concernedBy(this.#changed, this.#deps.views.directory);
       this.#changed.clear();
-      add([...new Set(wires.flatMap((each) => [...each]))]);
+      add(networks);
     });
   }
 }

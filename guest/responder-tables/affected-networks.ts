@@ -1,8 +1,7 @@
-import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import { joinKey, objectKey } from '../../api/meta.js';
 import { BY_WORKLOAD, workloadOfClaim } from '../../cluster/watch-specs.js';
 import { onAffectedWorkloads } from '../layer2-guests.js';
-import { movedNetworks, networksOnWire } from '../running-guests.js';
+import { KnownWires } from '../running-guests.js';
 import type { GuestViews } from '../views.js';
 import { probedPoolOf } from '../watch-specs.js';
 
@@ -15,8 +14,7 @@ export class AffectedNetworks {
   readonly #workloads = new Set<string>();
   /** Whose addresses ipam wants probed, or no longer. */
   #pools = new Set<string>();
-  /** As they were when the networks were taken last. */
-  #wires: Pick<PoolDirectory, 'poolsBySegment'> = { poolsBySegment: new Map() };
+  readonly #wires = new KnownWires();
 
   constructor(views: GuestViews) {
     this.#views = views;
@@ -62,14 +60,11 @@ export class AffectedNetworks {
     const { poolsBySegment } = this.#views.directory;
     for (const workload of this.#workloads) this.#addWorkload(workload);
     this.#workloads.clear();
-    for (const network of movedNetworks(this.#wires, { poolsBySegment })) this.#networks.add(network);
-    // a network that has left a segment may have had a MAC address there
-    const wires = [this.#wires, { poolsBySegment }].map((wire) => networksOnWire([...this.#networks], wire));
+    const networks = this.#wires.concernedBy(this.#networks, { poolsBySegment });
     const pools = this.#pools;
-    this.#wires = { poolsBySegment };
     this.#networks.clear();
     this.#pools = new Set();
-    return { networks: new Set(wires.flatMap((each) => [...each])), pools };
+    return { networks, pools };
   }
 
   #addWorkload(workload: string): void {
