@@ -226,23 +226,11 @@ async function unlessGone(write: Promise<unknown>): Promise<void> {
   }
 }
 
-/** Objects in the responders' namespace: their identity, and which content they were written with. */
-
-export const RESPONDER_SETS: WatchSpec<KubeObject> = {
-  resource: STATEFUL_SETS,
-  namespace: RESPONDERS_NAMESPACE,
-  transform: transformWritten,
-};
-const RESPONDER_BUDGETS: WatchSpec<KubeObject> = {
-  resource: POD_DISRUPTION_BUDGETS,
-  namespace: RESPONDERS_NAMESPACE,
-  transform: transformWritten,
-};
-const RESPONDER_PODS: WatchSpec<KubeObject> = {
-  resource: PODS,
-  namespace: RESPONDERS_NAMESPACE,
-  transform: transformWritten,
-};
+/** Of objects in the responders' namespace: their identity, and which content they were written with. */
+const WRITTEN = { namespace: RESPONDERS_NAMESPACE, transform: transformWritten };
+export const RESPONDER_SETS: WatchSpec<KubeObject> = { resource: STATEFUL_SETS, ...WRITTEN };
+const RESPONDER_BUDGETS: WatchSpec<KubeObject> = { resource: POD_DISRUPTION_BUDGETS, ...WRITTEN };
+const RESPONDER_PODS: WatchSpec<KubeObject> = { resource: PODS, ...WRITTEN };
 
 function transformWritten({ metadata }: KubeObject): KubeObject {
   const annotations = pickKeys(metadata.annotations, [RESPONDER_CONTENT_ANNOTATION]);

@@ -3,7 +3,7 @@ import { TransportError } from '../../kube/errors.js';
 import { silentLogger } from '../../kube/log.js';
 import type { ConfigMap } from '../../kube/resources.js';
 import type { ReadIndex } from '../responder-tables/published-index.js';
-import { Freshness, IndexReads } from './freshness.js';
+import { Freshness, readIndexLive } from './freshness.js';
 
 const SET = 'holdfast-responder-01234567';
 const INDEX = 'index-uid';
@@ -148,7 +148,7 @@ describe('the reads of the index', () => {
       new TransportError('deadline', 'GET configmaps: no answer'),
     ];
     const seen: unknown[] = [];
-    const reads = new IndexReads({
+    const reads: Parameters<typeof readIndexLive>[0] = {
       client: {
         get: () => {
           now += 1_000;
@@ -159,9 +159,9 @@ describe('the reads of the index', () => {
       clock: { now: () => now },
       log: silentLogger,
       freshness: { read: (index, at) => void seen.push([index, at]) },
-    });
-    await reads.read(new AbortController().signal);
-    await reads.read(new AbortController().signal);
+    };
+    await readIndexLive(reads, new AbortController().signal);
+    await readIndexLive(reads, new AbortController().signal);
     expect(seen).to.deep.equal([[{ index: INDEX, beat: 7, ageMs: 30, versions: { a: 'v1' }, behind: {} }, 100_000]]);
   });
 });

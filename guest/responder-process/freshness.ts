@@ -84,7 +84,7 @@ export class Freshness {
 
 const READ_MS = 5_000;
 
-interface IndexReadsOptions {
+interface IndexReadOptions {
   readonly client: Pick<Client, 'get'>;
   readonly clock: Pick<Clock, 'now'>;
   readonly log: Pick<Logger, 'warn'>;
@@ -92,21 +92,13 @@ interface IndexReadsOptions {
 }
 
 /** Reads the index live, which etcd answers with a quorum: an API server that is cut off from etcd cannot answer it. */
-export class IndexReads {
-  readonly #options: IndexReadsOptions;
-
-  constructor(options: IndexReadsOptions) {
-    this.#options = options;
-  }
-
-  async read(signal: AbortSignal): Promise<void> {
-    const { client, clock, log, freshness } = this.#options;
-    const started = clock.now();
-    const ref = { namespace: RESPONDERS_NAMESPACE, name: RESPONDER_INDEX };
-    try {
-      freshness.read(readIndex(await client.get(CONFIG_MAPS, ref, { signal, deadlineMs: READ_MS })), started);
-    } catch (error) {
-      if (!signal.aborted) log.warn({ configmap: RESPONDER_INDEX }, `the table gets stale: ${messageOf(error)}`);
-    }
+export async function readIndexLive(options: IndexReadOptions, signal: AbortSignal): Promise<void> {
+  const { client, clock, log, freshness } = options;
+  const started = clock.now();
+  const ref = { namespace: RESPONDERS_NAMESPACE, name: RESPONDER_INDEX };
+  try {
+    freshness.read(readIndex(await client.get(CONFIG_MAPS, ref, { signal, deadlineMs: READ_MS })), started);
+  } catch (error) {
+    if (!signal.aborted) log.warn({ configmap: RESPONDER_INDEX }, `the table gets stale: ${messageOf(error)}`);
   }
 }

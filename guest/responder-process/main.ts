@@ -7,7 +7,7 @@ import type { Component, ProcessContext } from '../../process/context.js';
 import { PeriodicTask } from '../../process/periodic-task.js';
 import type { ResponderConfig } from '../../process/config/guest-config.js';
 import { statementOf } from '../responder-tables/published-table.js';
-import { Freshness, IndexReads } from './freshness.js';
+import { Freshness, readIndexLive } from './freshness.js';
 import { LeaseProbes } from './lease-probes.js';
 import { createResponderMetrics } from './metrics.js';
 import { ReceivedTable, type StoredTable, storedTableOf } from './received-table.js';
@@ -63,7 +63,7 @@ class ResponderProcess implements Component {
     };
     this.#tables = informers.get(watched);
     this.#freshness = new Freshness(this.#set, maxStalenessMs, clock);
-    const reads = new IndexReads({ client, clock, log, freshness: this.#freshness });
+    const reads = { client, clock, log, freshness: this.#freshness };
     this.#metrics = createResponderMetrics(metrics, pool);
     this.#events = new EventRecorder({ client, component: NAME, clock, random, log, metrics: metrics.kube });
     this.#session = new HelperSession({
@@ -77,7 +77,7 @@ class ResponderProcess implements Component {
     this.#probes = new LeaseProbes({ client, session: this.#session, metrics: this.#metrics, clock, log });
     this.#refresh = new PeriodicTask({ clock, pauseMs: REFRESH_MS, run: () => this.#tick() });
     const pauseMs = maxStalenessMs * READ_PART;
-    this.#reads = new PeriodicTask({ clock, pauseMs, run: (signal) => reads.read(signal) });
+    this.#reads = new PeriodicTask({ clock, pauseMs, run: (signal) => readIndexLive(reads, signal) });
     this.#tables.onChange(() => this.#changed());
   }
 
