@@ -44,7 +44,7 @@ describe('The documented versions', () => {
     const daemonSet = await read('manifests/base/ipam/agent/daemonset.yaml');
     expect(daemonSet).to.include(`path: ${REQUIREMENTS.pluginFolder}\n`);
     for (const port of REQUIREMENTS.apiServerPorts)
-      expect(await read('manifests/base/ipam/network.yaml')).to.match(new RegExp(`port: ${port}\\b`));
+      expect(await read('manifests/base/pods/kustomization.yaml')).to.match(new RegExp(`port: ${port}\\b`));
   });
 
   it('of the CNI specification are those of the agent', async () => {
