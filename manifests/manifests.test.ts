@@ -54,6 +54,15 @@ describe('the manifests', () => {
     expect(patching.sort()).to.deep.equal(PATCHES.map((folder) => `${folder}/kustomization.yaml`));
   });
 
+  it('have their label also if they are applied alone, as the documents say', async () => {
+    const page = await readFile('docs/how-to/troubleshoot.md', 'utf8');
+    const alone = new Set(page.match(/manifests\/base\/[\w/-]+\.yaml/g));
+    expect(alone.size).to.be.greaterThan(2);
+    for (const path of alone)
+      for (const { metadata } of await readManifests(path))
+        expect(metadata.labels, path).to.include({ 'app.kubernetes.io/name': 'holdfast' });
+  });
+
   for (const [folder, apart] of [...PARTS.map((part) => [part, []] as const), ['crds', ['ipamclaims.yaml']] as const]) {
     it(`are all in the kustomization of ${folder}, except ${apart.join() || 'none'}`, async () => {
       const { resources } = await kustomizationOf(folder);
