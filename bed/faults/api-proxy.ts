@@ -8,34 +8,47 @@ import type { Agents } from '../holdfast/agents.js';
 import type { HoldfastProcess } from '../holdfast/process.js';
 
 /** Called after the API server has carried out a write, before its answer is forwarded. @param what method and path */
-export type OnWrite = (what: string) => Promise<void> | undefined;
+type OnWrite = (what: string) => Promise<void> | undefined;
 
-/** A proxy between a process and the API server, with which a test can cut or delay their connection. */
+/** A request that is not a GET, and its answer. */
+export interface Exchange {
+  readonly method: string;
+  readonly path: string;
+  readonly request: unknown;
+  readonly response: unknown;
+}
+
+interface Connection {
+  readonly upstream: string;
+  readonly onWrite?: OnWrite | undefined;
+  readonly onExchange?: (exchange: Exchange) => void;
+}
+
+/** A proxy between a process and the API server, with which a test can cut, delay or record their connection. */
 export class ApiProxy {
   /** The successful requests in order: method and path. */
   readonly requests: string[] = [];
   readonly #server: Server;
-  readonly #upstream: string;
+  readonly #connection: Connection;
   readonly #agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
-  readonly #onWrite: OnWrite;
   /** Open watches. */
   readonly #watches = new Map<IncomingMessage, string>();
   #isCut = false;
   #isBlind = false;
 
-  private constructor(upstream: string, tls: { cert: string; key: string }, onWrite: OnWrite) {
-    this.#upstream = upstream;
-    this.#onWrite = onWrite;
+  private constructor(tls: { cert: string; key: string }, connection: Connection) {
+    this.#connection = connection;
     this.#server = createServer(tls, (incoming, outgoing) => this.#pass(incoming, outgoing));
     this.#server.on('connection', (socket: Socket) => {
       if (this.#isCut) socket.destroy();
     });
   }
 
-  static async open(bed: Bed, onWrite: OnWrite = () => undefined): Promise<ApiProxy> {
-    const { servingCert, servingKey } = bed.certificates;
+  /** @param connection by default with the API server */
+  static async open({ certificates, server }: Bed, connection: Partial<Connection> = {}): Promise<ApiProxy> {
+    const { servingCert, servingKey } = certificates;
     const [cert, key] = await Promise.all([readFile(servingCert, 'utf8'), readFile(servingKey, 'utf8')]);
-    const proxy = new ApiProxy(bed.server, { cert, key }, onWrite);
+    const proxy = new ApiProxy({ cert, key }, { upstream: server, ...connection });
     await once(proxy.#server.listen(0, '127.0.0.1'), 'listening');
     return proxy;
   }
@@ -47,7 +60,9 @@ export class ApiProxy {
   /** Writes a kubeconfig with the credentials of another one, which names the proxy. @returns its path */
   async kubeconfig(direct: string): Promise<string> {
     const path = `${direct}-through-proxy`;
-    await writeFile(path, (await readFile(direct, 'utf8')).replaceAll(this.#upstream, this.url), { mode: 0o600 });
+    await writeFile(path, (await readFile(direct, 'utf8')).replaceAll(this.#connection.upstream, this.url), {
+      mode: 0o600,
+    });
     return path;
   }
 
@@ -91,25 +106,37 @@ export class ApiProxy {
   }
 
   #pass(incoming: IncomingMessage, outgoing: ServerResponse): void {
-    const { method = 'GET', url = '/', headers } = incoming;
-    const upstream = forward(new URL(url, this.#upstream), { method, headers, agent: this.#agent }, (answer) => {
-      void this.#answer(`${method} ${url}`, answer, outgoing);
+    const { method = 'GET', url: path = '/', headers } = incoming;
+    const request = bodyOf(incoming);
+    const options = { method, headers, agent: this.#agent };
+    const upstream = forward(new URL(path, this.#connection.upstream), options, (answer) => {
+      void this.#answer({ method, path, request }, answer, outgoing);
     });
     upstream.on('error', () => outgoing.destroy());
     outgoing.on('close', () => upstream.destroy());
     incoming.pipe(upstream);
   }
 
-  async #answer(what: string, answer: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+  async #answer(
+    { method, path, request }: { method: string; path: string; request: () => unknown },
+    answer: IncomingMessage,
+    outgoing: ServerResponse,
+  ): Promise<void> {
+    const { onWrite, onExchange } = this.#connection;
     const status = answer.statusCode ?? 502;
+    const what = `${method} ${path}`;
     if (status < 300) {
       this.requests.push(what);
-      if (!what.startsWith('GET ')) await this.#onWrite(what);
+      if (method !== 'GET') await onWrite?.(what);
     }
     outgoing.writeHead(status, answer.headers);
     outgoing.flushHeaders(); // a watch may have no event for a long time
-    if (what.includes('watch=true')) this.#passWatch(what, answer, outgoing);
-    else answer.pipe(outgoing);
+    if (what.includes('watch=true')) return this.#passWatch(what, answer, outgoing);
+    if (method !== 'GET' && onExchange !== undefined) {
+      const response = bodyOf(answer);
+      answer.on('end', () => onExchange({ method, path, request: request(), response: response() }));
+    }
+    answer.pipe(outgoing);
   }
 
   #passWatch(what: string, answer: IncomingMessage, outgoing: ServerResponse): void {
@@ -120,6 +147,13 @@ export class ApiProxy {
     answer.on('error', () => outgoing.destroy());
     if (this.#isBlind) answer.pause();
   }
+}
+
+/** Collects the body of a message, whose stream is also read elsewhere. */
+function bodyOf(message: IncomingMessage): () => unknown {
+  const chunks: Buffer[] = [];
+  message.on('data', (chunk: Buffer) => chunks.push(chunk));
+  return () => JSON.parse(Buffer.concat(chunks).toString('utf8'));
 }
 
 export interface ProxyOptions {
@@ -143,7 +177,7 @@ export async function withProxy(
   { bed, process, args = [], onWrite }: ProxyOptions,
   run: (proxied: ProxiedProcess) => Promise<void>,
 ): Promise<void> {
-  const proxy = await ApiProxy.open(bed, onWrite);
+  const proxy = await ApiProxy.open(bed, { onWrite });
   const kubeconfig = await proxy.kubeconfig(await process.ownKubeconfig());
   const start = () => process.start({ kubeconfig, args });
   try {

@@ -2,6 +2,7 @@ import jsonpatch, { type Operation } from 'fast-json-patch';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { podInterfaceName } from '../../api/pod.js';
 import type { BedWithHoldfast } from '../environment.js';
+import { ApiProxy, type Exchange } from '../faults/api-proxy.js';
 import type { Story } from '../story/story.js';
 import {
   connectWebhook,
@@ -11,7 +12,6 @@ import {
   removeAccount,
 } from './installation.js';
 import { Program, PROGRAM_WEBHOOK } from './program.js';
-import { type Exchange, RecordingProxy } from './recording-proxy.js';
 import { SuspendedHoldfast } from './suspended-holdfast.js';
 
 /** A write of kubevirt/ipam-extensions, with placeholders such as `${namespace}`. */
@@ -42,27 +42,28 @@ const CASES: readonly CaseToRecord[] = [
 
 /** Records what kubevirt/ipam-extensions writes while Holdfast is not installed. */
 export async function recordWrites(bed: BedWithHoldfast, story: Story): Promise<RecordedCase[]> {
+  const [written, reviewed]: [Exchange[], Exchange[]] = [[], []];
   const [api, webhook] = await Promise.all([
-    RecordingProxy.open(bed, bed.server),
-    RecordingProxy.open(bed, PROGRAM_WEBHOOK),
+    ApiProxy.open(bed, { onExchange: (exchange) => written.push(exchange) }),
+    ApiProxy.open(bed, { upstream: PROGRAM_WEBHOOK, onExchange: (exchange) => reviewed.push(exchange) }),
   ]);
   const holdfast = await SuspendedHoldfast.suspend(bed);
   let program: Program | undefined;
   try {
     await createAccount(bed);
     const { namespace, name } = IPAM_EXTENSIONS_ACCOUNT;
-    program = await Program.start(bed, await api.redirect(await bed.serviceAccountKubeconfig(namespace, name)));
+    program = await Program.start(bed, await api.kubeconfig(await bed.serviceAccountKubeconfig(namespace, name)));
     await connectWebhook(bed, webhook.url);
     await story.network('nad', { config: { cniVersion: '0.4.0', name: 'net', type: 'ovs', allowPersistentIPs: true } });
     const recorded: RecordedCase[] = [];
     for (const one of CASES) {
-      const from = { api: api.exchanges.length, webhook: webhook.exchanges.length };
+      const from = { written: written.length, reviewed: reviewed.length };
       const literals = await playCase(one, story);
       const generalize = <T>(value: T): T => withPlaceholders(value, literals);
       recorded.push({
         title: one.title,
-        writes: generalize(distinct(writesOf(api.exchanges.slice(from.api)))),
-        patches: generalize(distinct(patchesOf(webhook.exchanges.slice(from.webhook)))),
+        writes: generalize(distinct(writesOf(written.slice(from.written)))),
+        patches: generalize(distinct(patchesOf(reviewed.slice(from.reviewed)))),
       });
     }
     return recorded;
