@@ -1,15 +1,9 @@
 import { join } from 'node:path';
 import type { Client } from '../../kube/client.js';
-import type { ObjectRef, Resource } from '../../kube/resource.js';
+import { type ObjectRef, namespacedResource } from '../../kube/resource.js';
 import { writeKubeconfig, type ClusterAccess } from './kubeconfig.js';
 
-export const SERVICE_ACCOUNTS: Resource = {
-  group: '',
-  version: 'v1',
-  plural: 'serviceaccounts',
-  kind: 'ServiceAccount',
-  namespaced: true,
-};
+export const SERVICE_ACCOUNTS = namespacedResource('v1', 'serviceaccounts', 'ServiceAccount');
 const TOKEN_SECONDS = 24 * 3600;
 
 /** The object to which a token is bound. Policies see the node of such a token. */

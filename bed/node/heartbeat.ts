@@ -1,19 +1,12 @@
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { isAlreadyExists, isNotFound, messageOf } from '../../kube/errors.js';
+import { LEASES } from '../../kube/leader-election.js';
 import type { Logger } from '../../kube/log.js';
-import type { Resource } from '../../kube/resource.js';
 import { NODES } from '../../kube/resources.js';
 import type { Switches } from '../switches.js';
 import { heartbeatAnnotations, nodeLease, nodeObject, nodeStatus } from './node-object.js';
 
-const LEASES: Resource = {
-  group: 'coordination.k8s.io',
-  version: 'v1',
-  plural: 'leases',
-  kind: 'Lease',
-  namespaced: true,
-};
 /** As kubelets do. Each report costs all that watch nodes some milliseconds of CPU time. */
 const EVERY_MS = 10_000;
 

@@ -1,23 +1,12 @@
 import type { KubeObject } from '../../api/meta.js';
 import type { Client } from '../../kube/client.js';
 import { messageOf } from '../../kube/errors.js';
-import type { Resource } from '../../kube/resource.js';
+import { namespacedResource } from '../../kube/resource.js';
 import type { KubeletPod } from './pod.js';
 import { MountError } from './pod-volumes.js';
 import { timestamp } from './step.js';
 
-interface Event extends KubeObject {
-  type: string;
-  reason: string;
-  message: string;
-  involvedObject: object;
-  source: object;
-  firstTimestamp: string;
-  lastTimestamp: string;
-  count: number;
-}
-
-const EVENTS: Resource<Event> = { group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true };
+const EVENTS = namespacedResource<KubeObject & Record<string, unknown>>('v1', 'events', 'Event');
 
 /** What kubelet, containerd and its library for CNI put before the message of a plugin. */
 const BEFORE_CNI_ERROR =

@@ -6,24 +6,14 @@ import { LEASE_POOL } from '../../api/names.js';
 import { isTerminal } from '../../api/pod.js';
 import { requestsOf } from '../../capacity/pod-record.js';
 import { ADDRESS_LEASES, NODES, PODS } from '../../kube/resources.js';
-import type { Resource } from '../../kube/resource.js';
 import { BlockStory, isIn } from './blocks.js';
+import { EVENTS } from './events.js';
 import type { Story } from './story.js';
 import { until, untilValue } from '../processes/wait.js';
 
 interface Node extends KubeObject {
   status?: { allocatable?: Record<string, string> };
 }
-interface EventWithMessage extends KubeObject {
-  message?: string;
-}
-const EVENTS: Resource<EventWithMessage> = {
-  group: '',
-  version: 'v1',
-  plural: 'events',
-  kind: 'Event',
-  namespaced: true,
-};
 
 /** Reads the advertised capacity of one pool, and compares it with its free addresses. */
 export class CapacityStory {

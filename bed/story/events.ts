@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../api/meta.js';
 import type { Client } from '../../kube/client.js';
-import type { Resource } from '../../kube/resource.js';
+import { namespacedResource } from '../../kube/resource.js';
 import { until } from '../processes/wait.js';
 
 export interface StoryEvent extends KubeObject {
@@ -12,13 +12,7 @@ export interface StoryEvent extends KubeObject {
   source?: { component?: string };
 }
 
-export const EVENTS: Resource<StoryEvent> = {
-  group: '',
-  version: 'v1',
-  plural: 'events',
-  kind: 'Event',
-  namespaced: true,
-};
+export const EVENTS = namespacedResource<StoryEvent>('v1', 'events', 'Event');
 
 /** Waits for an event about an object of this name whose message matches `words`. */
 export function waitForEvent(

@@ -2,6 +2,8 @@ import { expect } from 'chai';
 import type { KubeObject } from '../../api/meta.js';
 import { CLAIM_FINALIZER, RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { StatusError, TransportError } from '../../kube/errors.js';
+import { clusterResource } from '../../kube/resource.js';
+import { NODES } from '../../kube/resources.js';
 import { type InstalledCluster, ownClaim } from '../testing/installed-cluster.js';
 import { ProcessKilled } from '../testing/memory-cluster.js';
 import { EVERYTHING, uninstalled } from '../testing/installed-objects.js';
@@ -56,25 +58,14 @@ describe('kubectl holdfast uninstall --everything', () => {
     const cluster = uninstalled();
     let node: KubeObject | undefined;
     await uninstall(EVERYTHING, cluster.deps());
-    await cluster
-      .deps()
-      .client.listAs(
-        { group: '', version: 'v1', plural: 'nodes', kind: 'Node', namespaced: false },
-        (each) => (node = each),
-      );
+    await cluster.deps().client.listAs(NODES, (each) => (node = each));
     expect(node).to.deep.include({ status: { capacity: { cpu: '4' }, allocatable: {} } });
   });
 
   it('works after kubectl delete has left kinds, pools and claims stuck by their finalizers', async () => {
     const cluster = uninstalled();
     const { client } = cluster.deps();
-    const crds = {
-      group: 'apiextensions.k8s.io',
-      version: 'v1',
-      plural: 'customresourcedefinitions',
-      kind: 'CustomResourceDefinition',
-      namespaced: false,
-    };
+    const crds = clusterResource('apiextensions.k8s.io/v1', 'customresourcedefinitions', 'CustomResourceDefinition');
     await client.delete(crds, { name: 'addresspools.ipam.holdfast.dev' });
     await client.delete(crds, { name: 'addressleases.ipam.holdfast.dev' });
     expect(cluster.names('AddressPool')).to.deep.equal(['AddressPool blue.tenant']);

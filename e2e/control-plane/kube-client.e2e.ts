@@ -9,7 +9,7 @@ import { isInvalid, isNotFound } from '../../kube/errors.js';
 import { EVENTS, EventRecorder } from '../../kube/events.js';
 import { LEASES, LeaderElection } from '../../kube/leader-election.js';
 import { silentLogger } from '../../kube/log.js';
-import type { Resource } from '../../kube/resource.js';
+import { clusterResource } from '../../kube/resource.js';
 import { CONFIG_MAPS, NAMESPACES, SECRETS } from '../../kube/resources.js';
 import { EMPTY_SERVER } from '../../manifests/testing/shared-server.js';
 import { Transport } from '../../kube/transport/transport.js';
@@ -19,13 +19,11 @@ import { SERVICE_ACCOUNTS } from '../../bed/control-plane/service-accounts.js';
 import { until } from '../../bed/processes/wait.js';
 
 const NAMESPACE = 'kube-client';
-const CLUSTER_ROLE_BINDINGS: Resource<KubeObject & { roleRef: object; subjects: object[] }> = {
-  group: 'rbac.authorization.k8s.io',
-  version: 'v1',
-  plural: 'clusterrolebindings',
-  kind: 'ClusterRoleBinding',
-  namespaced: false,
-};
+const CLUSTER_ROLE_BINDINGS = clusterResource<KubeObject & { roleRef: object; subjects: object[] }>(
+  'rbac.authorization.k8s.io/v1',
+  'clusterrolebindings',
+  'ClusterRoleBinding',
+);
 
 /** The Kubernetes client with a real API server, without KubeVirt. */
 describe('The Kubernetes client', function () {

@@ -4,7 +4,7 @@ import { Client } from '../../kube/client.js';
 import { loadCredentials } from '../../kube/transport/credentials.js';
 import { Informer, type InformerOptions } from '../../kube/informers/informer.js';
 import { silentMetrics } from '../../kube/metrics.js';
-import type { Resource } from '../../kube/resource.js';
+import { type Resource, clusterResource, namespacedResource } from '../../kube/resource.js';
 import { CONFIG_MAPS, NAMESPACES } from '../../kube/resources.js';
 import { type StreamRequest, Transport, type ClientTransport } from '../../kube/transport/transport.js';
 import { type ControlPlane, startControlPlane } from '../../bed/control-plane/control-plane.js';
@@ -17,14 +17,12 @@ interface Definition extends KubeObject {
   spec: object;
 }
 
-const CRDS: Resource<Definition> = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  plural: 'customresourcedefinitions',
-  kind: 'CustomResourceDefinition',
-  namespaced: false,
-};
-const THINGS: Resource = { group: 'test.dev', version: 'v1', plural: 'things', kind: 'Thing', namespaced: true };
+const CRDS = clusterResource<Definition>(
+  'apiextensions.k8s.io/v1',
+  'customresourcedefinitions',
+  'CustomResourceDefinition',
+);
+const THINGS = namespacedResource('test.dev/v1', 'things', 'Thing');
 const NAMESPACE = 'kube-watch';
 
 /** Delays watches until they are released. */

@@ -3,11 +3,12 @@ import { readFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import type { KubeObject } from '../../api/meta.js';
 import { Client } from '../../kube/client.js';
 import { systemClock } from '../../kube/clock.js';
 import { loadCredentials } from '../../kube/transport/credentials.js';
 import { silentLogger } from '../../kube/log.js';
-import { NAMESPACES } from '../../kube/resources.js';
+import { NAMESPACES, SUBJECT_ACCESS_REVIEWS } from '../../kube/resources.js';
 import { Transport } from '../../kube/transport/transport.js';
 import { EMPTY_SERVER } from '../../manifests/testing/shared-server.js';
 import { type SecureMetrics, serveSecureMetrics } from '../../monitoring/serve-metrics.js';
@@ -78,12 +79,9 @@ describe('Access to metrics on a real API server', function () {
       user: `system:serviceaccount:${NAMESPACE}:reader`,
       nonResourceAttributes: { path: '/metrics', verb: 'get' },
     };
-    const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
-    const body = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', metadata: {}, spec };
-    const review = (await client.transport.request({ method: 'POST', path, body }).catch(() => ({}))) as {
-      status?: { allowed?: boolean };
-    };
-    return review.status?.allowed === true;
+    const metadata = {} as KubeObject['metadata'];
+    const review = await client.create(SUBJECT_ACCESS_REVIEWS, { metadata, spec }).catch(() => undefined);
+    return review?.status?.allowed === true;
   }
 
   function scrape(token: string | undefined, { port } = served): Promise<{ status: number; body: string }> {

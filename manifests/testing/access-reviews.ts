@@ -2,12 +2,8 @@ import { expect } from 'chai';
 import type { KubeObject } from '../../api/meta.js';
 import type { Manifest } from '../../bed/control-plane/objects.js';
 import type { Client } from '../../kube/client.js';
-import type { Resource } from '../../kube/resource.js';
+import { SUBJECT_ACCESS_REVIEWS } from '../../kube/resources.js';
 
-interface Review extends KubeObject {
-  spec: { user: string; groups: string[]; resourceAttributes: Attributes };
-  status?: { allowed: boolean };
-}
 export interface Account {
   namespace: string;
   name: string;
@@ -20,13 +16,6 @@ export interface Attributes {
   name?: string;
   verb: string;
 }
-const REVIEWS: Resource<Review> = {
-  group: 'authorization.k8s.io',
-  version: 'v1',
-  plural: 'subjectaccessreviews',
-  kind: 'SubjectAccessReview',
-  namespaced: false,
-};
 
 const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection'];
 
@@ -51,11 +40,10 @@ export function attributesOf(key: string, verb: string): Attributes {
 export async function can(client: Client, { namespace, name }: Account, attributes: Attributes): Promise<boolean> {
   const user = `system:serviceaccount:${namespace}:${name}`;
   const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
-  const review: Review = {
+  const answer = await client.create(SUBJECT_ACCESS_REVIEWS, {
     metadata: {} as KubeObject['metadata'],
     spec: { user, groups, resourceAttributes: attributes },
-  };
-  const answer = await client.create(REVIEWS, review);
+  });
   return answer.status?.allowed === true;
 }
 

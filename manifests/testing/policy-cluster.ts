@@ -15,7 +15,7 @@ import { Client } from '../../kube/client.js';
 import { loadCredentials } from '../../kube/transport/credentials.js';
 import { isForbidden, messageOf } from '../../kube/errors.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, CONFIG_MAPS, IPAM_CLAIMS, PODS } from '../../kube/resources.js';
-import type { Resource } from '../../kube/resource.js';
+import { type Resource, clusterResource, namespacedResource } from '../../kube/resource.js';
 import { Transport } from '../../kube/transport/transport.js';
 import { SharedServer } from './shared-server.js';
 
@@ -169,14 +169,12 @@ export class PolicyCluster {
   }
 }
 
-const POLICY_BINDINGS: Resource = {
-  group: 'admissionregistration.k8s.io',
-  version: 'v1',
-  plural: 'validatingadmissionpolicybindings',
-  kind: 'ValidatingAdmissionPolicyBinding',
-  namespaced: false,
-};
-const BINDINGS: Resource = { group: '', version: 'v1', plural: 'bindings', kind: 'Binding', namespaced: true };
+const POLICY_BINDINGS = clusterResource(
+  'admissionregistration.k8s.io/v1',
+  'validatingadmissionpolicybindings',
+  'ValidatingAdmissionPolicyBinding',
+);
+const BINDINGS = namespacedResource('v1', 'bindings', 'Binding');
 
 /** A policy for copies of the ConfigMaps in another namespace: it admits them as the policies of Holdfast read the originals. */
 const COPIES_ONLY: Manifest[] = [

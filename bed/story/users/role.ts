@@ -1,20 +1,8 @@
 import type { Client } from '../../../kube/client.js';
-import type { Resource } from '../../../kube/resource.js';
+import { namespacedResource } from '../../../kube/resource.js';
 
-export const ROLES: Resource = {
-  group: 'rbac.authorization.k8s.io',
-  version: 'v1',
-  plural: 'roles',
-  kind: 'Role',
-  namespaced: true,
-};
-export const ROLE_BINDINGS: Resource = {
-  group: 'rbac.authorization.k8s.io',
-  version: 'v1',
-  plural: 'rolebindings',
-  kind: 'RoleBinding',
-  namespaced: true,
-};
+export const ROLES = namespacedResource('rbac.authorization.k8s.io/v1', 'roles', 'Role');
+export const ROLE_BINDINGS = namespacedResource('rbac.authorization.k8s.io/v1', 'rolebindings', 'RoleBinding');
 
 export interface PolicyRule {
   apiGroups: readonly string[];

@@ -1,7 +1,7 @@
 import type { VirtualMachineInstance } from '../../../api/kubevirt.js';
 import type { KubeObject } from '../../../api/meta.js';
 import type { Client } from '../../../kube/client.js';
-import type { Resource } from '../../../kube/resource.js';
+import { clusterResource, namespacedResource } from '../../../kube/resource.js';
 import { PODS } from '../../../kube/resources.js';
 import { references } from '../claims.js';
 import { launchers, waitForVmi } from './vm.js';
@@ -12,22 +12,18 @@ export interface Migration extends KubeObject {
   status?: { phase?: string };
 }
 
-export const MIGRATIONS: Resource<Migration> = {
-  group: 'kubevirt.io',
-  version: 'v1',
-  plural: 'virtualmachineinstancemigrations',
-  kind: 'VirtualMachineInstanceMigration',
-  namespaced: true,
-};
+export const MIGRATIONS = namespacedResource<Migration>(
+  'kubevirt.io/v1',
+  'virtualmachineinstancemigrations',
+  'VirtualMachineInstanceMigration',
+);
 
 /** KubeVirt's settings for the migrations of some VMs. */
-export const MIGRATION_POLICIES: Resource<KubeObject & { spec: object }> = {
-  group: 'migrations.kubevirt.io',
-  version: 'v1alpha1',
-  plural: 'migrationpolicies',
-  kind: 'MigrationPolicy',
-  namespaced: false,
-};
+export const MIGRATION_POLICIES = clusterResource<KubeObject & { spec: object }>(
+  'migrations.kubevirt.io/v1alpha1',
+  'migrationpolicies',
+  'MigrationPolicy',
+);
 
 /** A VMI with the node on which it runs, and how it moves to another one. */
 interface VmiWithNode extends VirtualMachineInstance {
