@@ -23,7 +23,6 @@ import { UnservedOwners } from '../../ipam/claims/reports/unserved-owners.js';
 import { applyAll } from '../../controller/claims/apply.js';
 import { createController } from '../../controller/main.js';
 import { CONTROLLER_SETTINGS, type ControllerConfig } from '../../process/config/config.js';
-import { type Component, type ProcessContext, closeContext, createContext } from '../../process/context.js';
 import { EMPTY_SERVER } from '../../manifests/testing/shared-server.js';
 import { NAMESPACE, claim, launcher, nad, vm, vmReference, vmi } from '../../test/objects/workload-objects.js';
 import type { Resource } from '../../kube/resource.js';
@@ -33,26 +32,20 @@ import { createCrds, kubeVirtKind } from '../../bed/control-plane/crds.js';
 import { createAll, readManifests, resourceOf } from '../../bed/control-plane/objects.js';
 import { writeServiceAccountKubeconfig } from '../../bed/control-plane/service-accounts.js';
 import { until, untilValue } from '../../bed/processes/wait.js';
+import { type RunningComponent, startComponent, stopComponent } from './running-component.js';
 
 const MANIFESTS = join(import.meta.dirname, '..', '..', 'manifests');
 const SYSTEM = 'holdfast-system';
-const NAME = 'holdfast-controller';
 
 const KUBEVIRT_KINDS = [
   kubeVirtKind('virtualmachines', 'VirtualMachine'),
   kubeVirtKind('virtualmachineinstances', 'VirtualMachineInstance'),
 ];
 
-/** A controller in this process, with its shipped identity. */
-interface Running {
-  part: Component;
-  context: ProcessContext;
-}
-
 describe('The controller with a real API server', function () {
   this.timeout(90_000);
   let plane: ControlPlane;
-  const running = new Set<Running>();
+  const running = new Set<RunningComponent>();
 
   EMPTY_SERVER.use(this, async (started) => {
     plane = started;
@@ -88,35 +81,24 @@ describe('The controller with a real API server', function () {
     }
   });
 
-  async function start(changes: Partial<ControllerConfig> = {}, identity = 'only'): Promise<Running> {
-    const kubeconfig = await writeServiceAccountKubeconfig(plane, { namespace: SYSTEM, name: NAME });
-    const defaults = Object.entries(CONTROLLER_SETTINGS).map(([field, { defaultValue }]) => [
-      field,
-      defaultValue as unknown,
-    ]);
-    const config = {
-      ...(Object.fromEntries(defaults) as ControllerConfig),
-      kubeconfig,
-      logLevel: 'error',
-      ...changes,
-    } as const;
-    const context = await createContext('controller', config);
-    const part = createController(context, config, identity);
-    const started = { part, context };
+  async function start(changes: Partial<ControllerConfig> = {}, identity = 'only'): Promise<RunningComponent> {
+    const started = await startComponent<ControllerConfig>(plane, {
+      process: 'controller',
+      settings: CONTROLLER_SETTINGS,
+      changes,
+      create: (context, config) => createController(context, config, identity),
+    });
     running.add(started);
-    await part.start();
-    await until('the controller is ready', () => part.ready?.() === undefined);
     return started;
   }
 
-  async function stop(stopped: Running): Promise<void> {
+  async function stop(stopped: RunningComponent): Promise<void> {
     running.delete(stopped);
-    await stopped.part.stop();
-    await closeContext(stopped.context);
+    await stopComponent(stopped);
   }
 
   /** The number of decisions of a controller. */
-  async function decided({ context }: Running): Promise<number> {
+  async function decided({ context }: RunningComponent): Promise<number> {
     const metric = await context.metrics.registry.getSingleMetric('holdfast_claim_actions_total')?.get();
     return metric?.values.reduce((sum, { value }) => sum + value, 0) ?? 0;
   }

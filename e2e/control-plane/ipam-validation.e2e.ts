@@ -15,7 +15,7 @@ import {
 } from '../../kube/resources.js';
 import { nadRightsFrom } from '../../api/networks/nad-rights.js';
 import { IPAM_SETTINGS, type IpamConfig } from '../../process/config/config.js';
-import { type Component, type ProcessContext, closeContext, createContext } from '../../process/context.js';
+import type { Component, ProcessContext } from '../../process/context.js';
 import { ADDRESS_POOL_WATCH, NAD_WATCH } from '../../cluster/watch-specs.js';
 import { EMPTY_SERVER } from '../../manifests/testing/shared-server.js';
 import { faultOf, requestErrorOf } from '../../test/request-error.js';
@@ -25,26 +25,20 @@ import type { ControlPlane } from '../../bed/control-plane/control-plane.js';
 import { createCrds } from '../../bed/control-plane/crds.js';
 import { readManifests, resourceOf } from '../../bed/control-plane/objects.js';
 import { findFreePorts } from '../../bed/processes/ports.js';
-import { writeServiceAccountKubeconfig } from '../../bed/control-plane/service-accounts.js';
 import { until } from '../../bed/processes/wait.js';
 import { endpointOf, withoutSelector } from '../../bed/holdfast/install.js';
+import { type RunningComponent, startComponent, stopComponent } from './running-component.js';
 
 const MANIFESTS = join(import.meta.dirname, '..', '..', 'manifests');
 const SYSTEM = 'holdfast-system';
 const NAME = 'holdfast-ipam';
 const TENANT = 'vms';
 
-/** The validation in this process, with the shipped identity of ipam. */
-interface Running {
-  part: Component;
-  context: ProcessContext;
-}
-
 describe('The validation of pools and networks with a real API server', function () {
   this.timeout(90_000);
   let plane: ControlPlane;
   let port: number;
-  let running: Running;
+  let running: RunningComponent;
   /** The leases in use, in place of the real ones. */
   let leases: PoolLease[];
 
@@ -57,7 +51,7 @@ describe('The validation of pools and networks with a real API server', function
     await until('the webhook is asked', async () => (await faultOf(dryRun({ subnets: overlapping }))) === '400');
   });
 
-  after(() => stop());
+  after(() => stopComponent(running));
 
   beforeEach(() => {
     leases = [];
@@ -80,35 +74,24 @@ describe('The validation of pools and networks with a real API server', function
     await plane.client.create(NAMESPACES, { metadata: { name: TENANT } });
   }
 
-  async function start(): Promise<Running> {
-    const kubeconfig = await writeServiceAccountKubeconfig(plane, { namespace: SYSTEM, name: NAME });
-    const defaults = Object.entries(IPAM_SETTINGS).map(([field, { defaultValue }]) => [field, defaultValue as unknown]);
-    const config = {
-      ...(Object.fromEntries(defaults) as IpamConfig),
-      kubeconfig,
-      logLevel: 'error' as const,
-      validationBindAddress: `127.0.0.1:${port}`,
-    };
-    const context = await createContext('ipam', config);
+  /** With the shipped identity of ipam. */
+  function start(): Promise<RunningComponent> {
+    const changes = { validationBindAddress: `127.0.0.1:${port}` };
+    return startComponent<IpamConfig>(plane, { process: 'ipam', settings: IPAM_SETTINGS, changes, create });
+  }
+
+  function create(context: ProcessContext, config: IpamConfig): Component {
     const [pools, networks] = [context.informers.get(ADDRESS_POOL_WATCH), context.informers.get(NAD_WATCH)];
     const directory = new PoolDirectory({ pools: pools.cache, networks: networks.cache });
     for (const informer of [pools, networks]) informer.onChange(() => directory.changed());
-    const book = { ofPool: (pool: string) => (pool === 'blue' ? leases : []) };
+    const book = { ofPool: (name: string) => (name === 'blue' ? leases : []) };
     const rightsOf = nadRightsFrom(config);
-    const part = createValidationWebhook(context, config, {
+    return createValidationWebhook(context, config, {
       leases: book,
       pools: pools.cache,
       networks: directory,
       rightsOf,
     });
-    await part.start();
-    await until('the validation is ready', () => part.ready?.() === undefined);
-    return { part, context };
-  }
-
-  async function stop(): Promise<void> {
-    await running.part.stop();
-    await closeContext(running.context);
   }
 
   const pool = (spec: Partial<AddressPoolSpec>, name = 'blue'): AddressPool => ({
@@ -185,7 +168,7 @@ describe('The validation of pools and networks with a real API server', function
   it('is not called for networks with other plugins or for changes of labels', async () => {
     await createNad('mine', holdfastConfig({ subnets: [{ cidr: '10.2.0.0/24' }] }, 'green'));
     await plane.client.create(ADDRESS_POOLS, pool({}, 'red'));
-    await stop();
+    await stopComponent(running);
     try {
       await createNad('theirs', { name: 'holdfast', type: 'bridge', ipam: { type: 'host-local' } });
       await createNad('odd', '');

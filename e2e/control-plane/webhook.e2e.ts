@@ -11,8 +11,7 @@ import {
   NETWORKS_ANNOTATION,
 } from '../../api/names.js';
 import type { Pod } from '../../api/pod.js';
-import { Client } from '../../kube/client.js';
-import { loadCredentials } from '../../kube/transport/credentials.js';
+import type { Client } from '../../kube/client.js';
 import {
   ADDRESS_POOLS,
   IPAM_CLAIMS,
@@ -25,9 +24,7 @@ import {
   VIRTUAL_MACHINES,
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../kube/resources.js';
-import { Transport } from '../../kube/transport/transport.js';
 import { WEBHOOK_SETTINGS, type WebhookConfig } from '../../process/config/config.js';
-import { type Component, type ProcessContext, closeContext, createContext } from '../../process/context.js';
 import {
   NAMESPACE,
   makeClaim,
@@ -43,29 +40,24 @@ import { type ControlPlane, startControlPlane } from '../../bed/control-plane/co
 import { createCrds, kubeVirtKind } from '../../bed/control-plane/crds.js';
 import { createAll, readManifests, resourceOf } from '../../bed/control-plane/objects.js';
 import { findFreePorts } from '../../bed/processes/ports.js';
-import { writeServiceAccountKubeconfig } from '../../bed/control-plane/service-accounts.js';
 import { until } from '../../bed/processes/wait.js';
 import { endpointOf, withoutSelector } from '../../bed/holdfast/install.js';
 import { identifyApiServer } from './api-server-identity.js';
+import { type RunningComponent, startComponent, stopComponent } from './running-component.js';
 import { creationReview, reviewAgent, sendReview } from '../../bed/holdfast/review.js';
+import { serviceAccountClient } from '../../bed/story/users/service-account.js';
 
 const MANIFESTS = join(import.meta.dirname, '..', '..', 'manifests');
 const SYSTEM = 'holdfast-system';
 const NAME = 'holdfast-webhook';
 const KUBEVIRT_CONTROLLER = { namespace: 'kubevirt', name: 'kubevirt-controller' };
 
-/** The webhook in this process, with its shipped identity. */
-interface Running {
-  part: Component;
-  context: ProcessContext;
-}
-
 describe('The webhook with a real API server', function () {
   this.timeout(90_000);
   let folder: string;
   let plane: ControlPlane;
   let port: number;
-  let running: Running | undefined;
+  let running: RunningComponent | undefined;
   let vmi: VirtualMachineInstance;
   /** KubeVirt's controller, because only its launchers get references to claims. */
   let kubevirt: Client;
@@ -105,7 +97,6 @@ describe('The webhook with a real API server', function () {
       await plane.client.create(NAMESPACES, { metadata: { name } });
     await plane.client.create(KUBEVIRTS, { metadata: { namespace: KUBEVIRT_CONTROLLER.namespace, name: 'kubevirt' } });
     await createAll(plane.client, [
-      { apiVersion: 'v1', kind: 'ServiceAccount', metadata: KUBEVIRT_CONTROLLER },
       {
         apiVersion: 'rbac.authorization.k8s.io/v1',
         kind: 'ClusterRoleBinding',
@@ -114,8 +105,7 @@ describe('The webhook with a real API server', function () {
         subjects: [{ kind: 'ServiceAccount', ...KUBEVIRT_CONTROLLER }],
       },
     ]);
-    const kubeconfig = await writeServiceAccountKubeconfig(plane, KUBEVIRT_CONTROLLER);
-    kubevirt = new Client(new Transport(await loadCredentials({ kubeconfig })));
+    kubevirt = await serviceAccountClient(plane, KUBEVIRT_CONTROLLER);
     const webhooks = ['base/claims/webhook/mutating-webhook.yaml', 'base/capacity/mutating-webhook.yaml'];
     const files = [
       'crds/addresspools.yaml',
@@ -132,30 +122,21 @@ describe('The webhook with a real API server', function () {
       await plane.client.create(resourceOf(object), object);
   }
 
-  async function start(): Promise<Running> {
-    const kubeconfig = await writeServiceAccountKubeconfig(plane, { namespace: SYSTEM, name: NAME });
-    const defaults = Object.entries(WEBHOOK_SETTINGS).map(([field, { defaultValue }]) => [
-      field,
-      defaultValue as unknown,
-    ]);
-    const config = {
-      ...(Object.fromEntries(defaults) as WebhookConfig),
-      kubeconfig,
-      logLevel: 'error' as const,
-      webhookBindAddress: `127.0.0.1:${port}`,
-      clientCaFile: join(folder, 'ca.crt'),
-      clientAllowedNames: ['kube-apiserver'],
-    };
-    const context = await createContext('webhook', config);
-    const part = createWebhook(context, config);
-    await part.start();
-    await until('the webhook is ready', () => part.ready?.() === undefined);
-    return { part, context };
+  function start(): Promise<RunningComponent> {
+    return startComponent<WebhookConfig>(plane, {
+      process: 'webhook',
+      settings: WEBHOOK_SETTINGS,
+      changes: {
+        webhookBindAddress: `127.0.0.1:${port}`,
+        clientCaFile: join(folder, 'ca.crt'),
+        clientAllowedNames: ['kube-apiserver'],
+      },
+      create: createWebhook,
+    });
   }
 
   async function stop(): Promise<void> {
-    await running?.part.stop();
-    if (running !== undefined) await closeContext(running.context);
+    if (running !== undefined) await stopComponent(running);
     running = undefined;
   }
 

@@ -22,6 +22,7 @@ import { MemoryTransport } from '../../kube/testing/memory-transport.js';
 import type { Component } from '../../process/context.js';
 import { GUEST_SETTINGS, type GuestConfig } from '../../process/config/guest-config.js';
 import { Metrics } from '../../process/metrics.js';
+import { defaultConfig } from '../../test/default-config.js';
 import { apiError } from '../../test/api-errors.js';
 import { adminPool, nadDefinition } from '../../test/objects/pool-objects.js';
 import { claim, vmReference, vmi } from '../../test/objects/workload-objects.js';
@@ -65,12 +66,9 @@ class Bench {
     const metrics = new Metrics();
     const shared = { client: this.client, clock: systemClock, random: Math.random, log: silentLogger };
     this.#informers = new InformerRegistry({ ...shared, metrics: metrics.kube });
-    const defaults = Object.entries(GUEST_SETTINGS).map(([name, { defaultValue }]) => [name, defaultValue as unknown]);
-    const config = { ...Object.fromEntries(defaults), leaderElect: false, responderImage: 'holdfast:1' } as GuestConfig;
-    this.#guest = createGuest(
-      { ...shared, informers: this.#informers, metrics },
-      { ...config, maxStalenessMs: 10_000 },
-    );
+    const changes = { leaderElect: false, responderImage: 'holdfast:1', maxStalenessMs: 10_000 };
+    const config = { ...defaultConfig<GuestConfig>(GUEST_SETTINGS), ...changes };
+    this.#guest = createGuest({ ...shared, informers: this.#informers, metrics }, config);
     const { tracker } = this.api;
     tracker.put(ADDRESS_POOLS, POOL);
     const config2 = { name: 'blue', type: 'bridge', bridge: 'br0', allowPersistentIPs: true };
