@@ -1,7 +1,7 @@
-import { type AddressInfo, createConnection, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ApiServer } from '../../bed/control-plane/api-server.js';
 import { httpsGet } from '../../bed/control-plane/ready.js';
+import { TcpRelay } from '../../bed/faults/tcp-relay.js';
 
 /** As HAProxy's defaults: a check every 2 s, and two in a row decide. */
 const CHECK_EVERY_MS = 2_000;
@@ -21,8 +21,7 @@ interface Backend {
  */
 export class LoadBalancer {
   readonly #backends: readonly Backend[];
-  readonly #server: Server;
-  readonly #sockets = new Set<Socket>();
+  #relay!: TcpRelay;
   readonly #stopping = new AbortController();
   readonly #ca: string;
 
@@ -34,19 +33,18 @@ export class LoadBalancer {
       streak: CHECKS,
       isHealthy: true,
     }));
-    this.#server = createServer((client) => this.#connect(client));
   }
 
   /** @param servers the preferred one first */
   static async open(servers: readonly ApiServer[], ca: string): Promise<LoadBalancer> {
     const balancer = new LoadBalancer(servers, ca);
-    await new Promise<void>((resolve) => balancer.#server.listen(0, '127.0.0.1', resolve));
+    balancer.#relay = await TcpRelay.open(() => balancer.#target());
     for (const backend of balancer.#backends) void balancer.#check(backend);
     return balancer;
   }
 
   get url(): string {
-    return `https://127.0.0.1:${String((this.#server.address() as AddressInfo).port)}`;
+    return this.#relay.url;
   }
 
   isHealthy(server: ApiServer): boolean {
@@ -55,31 +53,16 @@ export class LoadBalancer {
 
   /** Ends all open connections. */
   disconnect(): void {
-    for (const socket of this.#sockets) socket.destroy();
+    this.#relay.disconnect();
   }
 
   close(): void {
     this.#stopping.abort();
-    this.#server.close();
-    this.disconnect();
+    this.#relay.close();
   }
 
-  #connect(client: Socket): void {
-    const { port } = this.#backends.find(({ isHealthy }) => isHealthy) ?? this.#backends[0]!;
-    const backend = createConnection(port, '127.0.0.1');
-    for (const [socket, other] of [
-      [client, backend],
-      [backend, client],
-    ] as const) {
-      this.#sockets.add(socket);
-      socket
-        .on('error', () => undefined)
-        .on('close', () => {
-          this.#sockets.delete(socket);
-          other.destroy();
-        });
-      socket.pipe(other);
-    }
+  #target(): number {
+    return (this.#backends.find(({ isHealthy }) => isHealthy) ?? this.#backends[0]!).port;
   }
 
   async #check(backend: Backend): Promise<void> {

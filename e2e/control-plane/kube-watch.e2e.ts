@@ -8,7 +8,7 @@ import { type Resource, clusterResource, namespacedResource } from '../../kube/r
 import { CONFIG_MAPS, NAMESPACES } from '../../kube/resources.js';
 import { type StreamRequest, Transport, type ClientTransport } from '../../kube/transport/transport.js';
 import { type ControlPlane, startControlPlane } from '../../bed/control-plane/control-plane.js';
-import { PausableProxy } from '../../bed/faults/pausable-proxy.js';
+import { TcpRelay } from '../../bed/faults/tcp-relay.js';
 import { until, untilValue } from '../../bed/processes/wait.js';
 
 type ConfigMap = KubeObject & { data?: Record<string, string> };
@@ -214,7 +214,7 @@ describe('The informers of the Kubernetes client', function () {
   });
 
   it('resume behind a proxy that keeps dead connections open', async () => {
-    const proxy = await PausableProxy.start(Number(new URL(plane.server).port));
+    const proxy = await TcpRelay.open(() => Number(new URL(plane.server).port));
     const admin = await loadCredentials({ kubeconfig: plane.kubeconfig });
     const transport = new Transport({
       server: proxy.url,
@@ -232,7 +232,7 @@ describe('The informers of the Kubernetes client', function () {
       expect(ends).to.include('idle');
     } finally {
       // an open server would keep the process running
-      proxy.stop();
+      proxy.close();
       await transport.close();
     }
   });
