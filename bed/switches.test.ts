@@ -10,14 +10,14 @@ describe('The switches of a bed', () => {
     const switches = new Switches();
     switches.set({ holdTermination: true }, { namespace: 'vms', name: 'vm1' });
     switches.set({ migration: 'fail' }, { namespace: 'vms' });
-    switches.set({ killFails: true });
+    switches.set({ guestAgent: false });
     const all = (namespace: string, name: string) => {
-      const { holdTermination, migration, killFails } = switches.of(namespace, name);
-      return [holdTermination, migration, killFails];
+      const { holdTermination, migration, guestAgent } = switches.of(namespace, name);
+      return [holdTermination, migration, guestAgent];
     };
-    expect(all('vms', 'vm1')).to.deep.equal([true, 'fail', true]);
-    expect(all('vms', 'vm2')).to.deep.equal([false, 'fail', true]);
-    expect(all('other', 'vm1')).to.deep.equal([false, 'succeed', true]);
+    expect(all('vms', 'vm1')).to.deep.equal([true, 'fail', false]);
+    expect(all('vms', 'vm2')).to.deep.equal([false, 'fail', false]);
+    expect(all('other', 'vm1')).to.deep.equal([false, 'succeed', false]);
   });
 
   it('are overridden by later settings, and apply again when those are reverted', () => {
@@ -46,7 +46,7 @@ describe('The switches of a bed', () => {
     const switches = new Switches();
     let told = 0;
     switches.onChange(() => told++);
-    switches.set({ killFails: true })();
+    switches.set({ guestAgent: false })();
     switches.loseNode('node-1');
     switches.recoverNode('node-1');
     switches.clear();

@@ -4,18 +4,12 @@ export interface VmSwitches {
   readonly holdTermination: boolean;
   /** The result of a live migration's copy: `hold` never ends. */
   readonly migration: 'succeed' | 'fail' | 'hold';
-  /** Duration of the copy. */
-  readonly migrationMs: number;
   /** A dynamic networks controller applies changes of the networks annotation to the running pod. */
   readonly dynamicNetworks: boolean;
-  /** Multus fails: new pods get no network-status and never start. */
-  readonly refuseNetworks: boolean;
   /** The runtime is slow: networks of new pods are not attached yet. */
   readonly holdNetworks: boolean;
   /** The runtime is slow: containers have ended, but CNI DEL is not called yet. */
   readonly delayNetworkEnd: boolean;
-  /** A guest whose launcher is killed ends as Failed, not as Succeeded. */
-  readonly killFails: boolean;
   /** The guest agent of a guest with a kernel of its own reports its interfaces. */
   readonly guestAgent: boolean;
 }
@@ -30,12 +24,9 @@ export interface Scope {
 const DEFAULTS: VmSwitches = {
   holdTermination: false,
   migration: 'succeed',
-  migrationMs: 500,
   dynamicNetworks: true,
-  refuseNetworks: false,
   holdNetworks: false,
   delayNetworkEnd: false,
-  killFails: false,
   guestAgent: true,
 };
 

@@ -107,11 +107,6 @@ describe('The state machine of a pod', () => {
     },
     { name: 'creates another sandbox after the delay', given: { attachAfter: NOW }, expect: 'networks attached' },
     {
-      name: 'starts no containers while networks are rejected',
-      given: { switches: { refuseNetworks: true } },
-      expect: 'wait for CNI ADD, which is refused',
-    },
-    {
       name: 'starts the containers once the networks are attached',
       given: { pod: { attached: NETWORKS } },
       expect: 'started → Running',

@@ -71,7 +71,6 @@ function stepStart(pod: KubeletPod, view: PodView): Step<PodChange> {
 }
 
 function stepAttach({ switches, attachAfter = 0, now }: PodView): Step<PodChange> {
-  if (switches.refuseNetworks) return waitFor('CNI ADD, which is refused');
   if (switches.holdNetworks) return waitFor('CNI ADD, which is held');
   if (attachAfter > now) return waitFor('the next CNI ADD', attachAfter - now);
   return change({ kind: 'attach' }, 'networks attached');

@@ -8,6 +8,8 @@ import type { GuestCopy, VmiView } from './vmi-view.js';
 const NODE_NAME_LABEL = 'kubevirt.io/nodeName';
 const OUTDATED_LABEL = 'kubevirt.io/outdatedLauncherImage';
 const GUEST_LIBVIRT_PORT = 40_000;
+/** How long a simulated copy takes. */
+const COPY_MS = 500;
 /** How often QEMU is asked about a copy; virt-launcher does so every 400 ms. */
 const COPY_INTERVAL_MS = 200;
 
@@ -66,11 +68,11 @@ function stepQemuCopy(vmi: Vmi, migration: MigrationState, copy: GuestCopy, now:
 }
 
 function stepCopy(vmi: Vmi, migration: MigrationState, view: VmiView): Step<Vmi> {
-  const { migration: outcome, migrationMs } = view.switches;
+  const { migration: outcome } = view.switches;
   if (outcome !== 'fail' && !migration.targetNodeDomainDetected) return change(domainOnTarget(vmi), 'domain on target');
   if (outcome === 'hold') return waitFor('the copy, which is held');
   const since = view.copyingSince ?? Date.parse(migration.startTimestamp ?? '');
-  const remaining = since + migrationMs - view.now;
+  const remaining = since + COPY_MS - view.now;
   if (remaining > 0) return waitFor('the copy', remaining);
   if (outcome === 'fail') return change(failed(vmi, view.now, 'The copy broke off'), 'migration failed');
   return change(completed(vmi, migration, view.now), `migration completed, now on ${migration.targetNode ?? ''}`);

@@ -154,12 +154,6 @@ describe('The state machine of a VMI', () => {
       then: (next) => expect(next.status?.phase).to.equal('Succeeded'),
     },
     {
-      name: 'reports a failure when the switch says that kills fail',
-      given: { launchers: [launcher('source', 'node-1', { deleted: true })], switches: { killFails: true } },
-      expect: 'the launcher was killed',
-      then: (next) => expect(next.status?.phase).to.equal('Failed'),
-    },
-    {
       name: 'keeps the guest of a killed launcher while its termination is held',
       given: { launchers: [launcher('source', 'node-1', { deleted: true })], switches: { holdTermination: true } },
       expect: 'wait for the guest to shut down, which is held',
@@ -197,12 +191,12 @@ describe('The state machine of a VMI', () => {
     },
     {
       name: 'waits until the copy has ended',
-      given: migrating(ARRIVED, { copyingSince: NOW - 100, switches: { migrationMs: 500 } }),
+      given: migrating(ARRIVED, { copyingSince: NOW - 100 }),
       expect: 'wait for the copy',
     },
     {
       name: 'runs the guest on the target after the copy',
-      given: migrating(ARRIVED, { copyingSince: NOW - 500, switches: { migrationMs: 500 } }),
+      given: migrating(ARRIVED, { copyingSince: NOW - 500 }),
       expect: 'migration completed, now on node-2',
       then: (next) => {
         expect(next.status?.nodeName).to.equal('node-2');

@@ -51,7 +51,7 @@ function stepLauncher(vmi: Vmi, node: string, view: VmiView): Step<Vmi> | undefi
   const ended = here.find((pod) => exitCodeOf(pod) !== undefined);
   if (here.some((pod) => !isBeingDeleted(pod) && exitCodeOf(pod) === undefined)) return undefined;
   const hasFailed = ended !== undefined && exitCodeOf(ended) !== 0;
-  const phase = view.switches.killFails || hasFailed ? 'Failed' : 'Succeeded';
+  const phase = hasFailed ? 'Failed' : 'Succeeded';
   if (ended) return change(inPhase(vmi, phase, view.now), `the guest ended: ${phase}`);
   if (here.length > 0) {
     if (view.switches.holdTermination) return waitFor('the guest to shut down, which is held');
