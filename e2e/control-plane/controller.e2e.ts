@@ -24,7 +24,7 @@ import { applyAll } from '../../controller/claims/apply.js';
 import { createController } from '../../controller/main.js';
 import { CONTROLLER_SETTINGS, type ControllerConfig } from '../../process/config/config.js';
 import { EMPTY_SERVER } from '../../manifests/testing/shared-server.js';
-import { NAMESPACE, claim, launcher, nad, vm, vmReference, vmi } from '../../test/objects/workload-objects.js';
+import { NAMESPACE, claim, launcher, nad, vm, vmi } from '../../test/objects/workload-objects.js';
 import type { Resource } from '../../kube/resource.js';
 import { Transport } from '../../kube/transport/transport.js';
 import type { ControlPlane } from '../../bed/control-plane/control-plane.js';
@@ -128,22 +128,6 @@ describe('The controller with a real API server', function () {
     return plane.client.create(PODS, { metadata: creatable(metadata), spec } as Pod);
   }
 
-  it('creates the claims of a VM and releases them with it, with only its shipped rights', async () => {
-    await start();
-    const { metadata } = await createVm('vm1');
-    const [made] = await claimsAre('vm1.data');
-    expect(made?.metadata.ownerReferences).to.deep.equal([vmReference(metadata.uid ?? '')]);
-    await plane.client.delete(VIRTUAL_MACHINES, metadata);
-    await claimsAre();
-  });
-
-  it('creates the claims of VMs that existed before its start', async () => {
-    await createVm('vm1');
-    await createVm('vm2');
-    await start();
-    await claimsAre('vm1.data', 'vm2.data');
-  });
-
   it('keeps the claim of a deleted VM while a launcher of it runs', async () => {
     await start();
     const made = vmi({ data: 'blue' }, { vm: null });
@@ -163,27 +147,6 @@ describe('The controller with a real API server', function () {
       { subresource: 'status' },
     );
     await claimsAre('vm2.data');
-  });
-
-  it('reports a foreign claim in the way, and creates its own when that is gone', async () => {
-    const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'other', uid: 'other-uid', controller: true };
-    const metadata = creatable(
-      claim({ owner, recordedOwner: null, finalizers: [], vmNetwork: null, nad: null }).metadata,
-    );
-    await plane.client.create(IPAM_CLAIMS, { ...claim(), metadata });
-    await start();
-    const { metadata: vm1 } = await createVm('vm1');
-    const fieldSelector = `involvedObject.uid=${String(vm1.uid)}`;
-    const [event] = await untilValue(
-      'the event',
-      async () => (await plane.client.list(EVENTS, { namespace: NAMESPACE, fieldSelector })).items,
-      (events) => events.length > 0,
-    );
-    expect(event?.reason).to.equal('IPAMClaimConflict');
-    expect(event?.message).to.include('IPAMClaim vms/vm1.data belongs to ConfigMap other; delete it, or');
-    await plane.client.delete(IPAM_CLAIMS, metadata);
-    const [made] = await untilValue('its own claim', claims, ([found]) => found?.metadata.finalizers !== undefined);
-    expect(made?.metadata.ownerReferences?.[0]?.uid).to.equal(vm1.uid);
   });
 
   it('works only while it is the leader, and another replica takes over at once', async () => {
