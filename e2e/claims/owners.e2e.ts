@@ -4,7 +4,6 @@ import { podInterfaceName } from '../../api/pod.js';
 import { bareAddress } from '../../test/bare-address.js';
 import { describeStory } from '../../bed/story/describe.js';
 import type { Story } from '../../bed/story/story.js';
-import { changeVm } from '../../bed/story/vms/vm.js';
 import { VmCopies } from '../../bed/story/vms/vm-copies.js';
 import { VmTemplates } from '../../bed/story/vms/vm-templates.js';
 
@@ -14,7 +13,7 @@ const annotationsFor = (address: string) => ({ [REQUESTED_ADDRESSES_ANNOTATION]:
 
 /** Removes all annotations of the template. */
 const withdrawRequest = (story: Story, name: string) =>
-  changeVm(story.client, story.ref(name), ({ spec }) => delete spec.template.metadata?.annotations);
+  story.change(name, ({ spec }) => delete spec.template.metadata?.annotations);
 
 describeStory('A VM that KubeVirt copies', (story) => {
   const copies = () => new VmCopies(story().client, story().namespace);

@@ -16,7 +16,6 @@ import { OvnClusterManager } from '../../bed/ovn-kubernetes/cluster-manager.js';
 import { OVN_NAMESPACE, servePrimaryNetworks } from '../../bed/ovn-kubernetes/primary-networks.js';
 import { describeOnBed, describeStory } from '../../bed/story/describe.js';
 import type { Story } from '../../bed/story/story.js';
-import { changeVm } from '../../bed/story/vms/vm.js';
 
 const SUBNETS = ['10.100.0.0/16', 'fd10:100::/64'];
 const NETWORK = 'tenant-net';
@@ -248,7 +247,7 @@ describeStory('Without the feature gate for primary networks', (story) => {
     await story().network('blue');
     await story().createVm('vm1', {});
     await story().createVm('vm2', {}, { running: false });
-    await changeVm(story().client, story().ref('vm2'), ({ spec }) => {
+    await story().change('vm2', ({ spec }) => {
       spec.template.spec.networks = [{ name: 'whole', multus: { networkName: 'blue', default: true } }];
       spec.template.spec.domain.devices.interfaces = [{ name: 'whole', bridge: {} }];
     });

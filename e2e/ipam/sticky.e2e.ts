@@ -6,7 +6,6 @@ import { leaseName } from '../../addressing/lease/lease-name.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { describeStory } from '../../bed/story/describe.js';
 import type { Story } from '../../bed/story/story.js';
-import { guestMac, setMacAddress } from '../../bed/story/vms/vm.js';
 import { untilValue } from '../../bed/processes/wait.js';
 import { itWithWireStory } from '../../bed/story/wire/wire-story.js';
 
@@ -104,13 +103,13 @@ describeStory('A MAC address', (story) => {
       await story().waitRunning('vm1');
       const mine = await story().addresses.waitForIPs('vm1.data');
       expect((await leaseOf(story(), network, bareAddress(mine[0]!)))?.spec).not.to.have.property('mac');
-      return { network, mine, mac: await guestMac(story().client, story().ref('vm1'), 'data') };
+      return { network, mine, mac: await story().guestMac('vm1', 'data') };
     };
     const again = (mac: string) => story().createVm('vm1', { data: 'blue' }, { macs: { data: mac } });
 
     it('has its address again if the spec of the first VM contained it', async () => {
       const { network, mine, mac } = await begin('10.74.6.0/24');
-      await setMacAddress(story().client, story().ref('vm1'), 'data', mac);
+      await story().setMacAddress('vm1', 'data', mac);
       const find = () => leaseOf(story(), network, bareAddress(mine[0]!));
       const noted = await untilValue('the lease to say it', find, (found) => found?.spec.mac !== undefined);
       expect(noted!.spec).to.include({ mac }).and.not.to.have.property('releasedAt');

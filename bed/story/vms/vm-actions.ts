@@ -1,6 +1,8 @@
-import type { VirtualMachine, VirtualMachineInstance } from '../../../api/kubevirt.js';
+import type { VirtualMachine, VirtualMachineInstance, VmiInterfaceStatus } from '../../../api/kubevirt.js';
+import { REQUESTED_ADDRESSES_ANNOTATION } from '../../../api/names.js';
 import { type Pod, isTerminal, networkStatuses, podInterfaceName } from '../../../api/pod.js';
 import type { Client } from '../../../kube/client.js';
+import { isConflict } from '../../../kube/errors.js';
 import { PODS, VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../../kube/resources.js';
 import { until, untilValue } from '../../processes/wait.js';
 import { references } from '../claims.js';
@@ -116,11 +118,17 @@ export class VmActions {
   }
 
   plugInterface(name: string, network: string, nad: string): Promise<void> {
-    return vm.addInterface(this.client, this.ref(name), { name: network, nad });
+    return this.change(name, ({ spec }) => {
+      spec.template.spec.networks.push(vm.secondaryNetwork(network, nad));
+      spec.template.spec.domain.devices.interfaces.push({ name: network, bridge: {} });
+    });
   }
 
+  /** Asks KubeVirt to unplug an interface of a running VM. */
   unplugInterface(name: string, network: string): Promise<void> {
-    return vm.removeInterface(this.client, this.ref(name), network);
+    return this.change(name, ({ spec }) => {
+      for (const one of spec.template.spec.domain.devices.interfaces) if (one.name === network) one.state = 'absent';
+    });
   }
 
   /** Waits until the guest has the interface. */
@@ -151,20 +159,68 @@ export class VmActions {
     }
   }
 
+  /** Removes a network and its interface from a VM's template without unplugging it. */
   removeFromSpec(name: string, network: string): Promise<void> {
-    return vm.removeFromSpec(this.client, this.ref(name), network);
+    return this.change(name, ({ spec }) => {
+      const { networks, domain } = spec.template.spec;
+      spec.template.spec.networks = networks.filter((one) => one.name !== network);
+      domain.devices.interfaces = domain.devices.interfaces.filter((one) => one.name !== network);
+    });
   }
 
+  /** Renames a network and its interface in a VM's template. */
   renameNetwork(name: string, from: string, to: string): Promise<void> {
-    return vm.renameNetwork(this.client, this.ref(name), from, to);
+    return this.change(name, ({ spec }) => {
+      const { networks, domain } = spec.template.spec;
+      for (const one of [...networks, ...domain.devices.interfaces]) if (one.name === from) one.name = to;
+    });
   }
 
+  /** Requests addresses in the VM's template: network in the VM → addresses. */
   requestAddresses(name: string, addresses: Readonly<Record<string, readonly string[]>>): Promise<void> {
-    return vm.requestAddresses(this.client, this.ref(name), addresses);
+    const requested = { [REQUESTED_ADDRESSES_ANNOTATION]: JSON.stringify(addresses) };
+    return this.change(name, ({ spec: { template } }) => {
+      template.metadata = { ...template.metadata, annotations: { ...template.metadata?.annotations, ...requested } };
+    });
   }
 
+  /** Writes the MAC address of an interface into a VM's template. */
+  setMacAddress(name: string, network: string, mac: string): Promise<void> {
+    return this.change(name, ({ spec }) => {
+      for (const one of spec.template.spec.domain.devices.interfaces) if (one.name === network) one.macAddress = mac;
+    });
+  }
+
+  /** Connects an interface of a VM's template to another NAD. */
   swapNetwork(name: string, network: string, nad: string): Promise<void> {
-    return vm.swapNetwork(this.client, this.ref(name), network, nad);
+    return this.change(name, ({ spec }) => {
+      for (const one of spec.template.spec.networks) if (one.name === network) one.multus = { networkName: nad };
+    });
+  }
+
+  /** Reads a VM, changes it, and writes it back. Retries if another writer was faster. */
+  async change(name: string, change: (vm: vm.ChangeableVm) => void): Promise<void> {
+    await until(`VM ${name} is changed`, async () => {
+      const found = await this.client.get(VIRTUAL_MACHINES, this.ref(name));
+      change(found as vm.ChangeableVm);
+      try {
+        await this.client.replace(VIRTUAL_MACHINES, found);
+        return true;
+      } catch (error) {
+        if (isConflict(error)) return false;
+        throw error;
+      }
+    });
+  }
+
+  /** The guest's MAC address on a network of its VM, as KubeVirt reports it. */
+  async guestMac(name: string, network: string): Promise<string> {
+    const reported = ({ status }: VirtualMachineInstance) => {
+      const interfaces: (VmiInterfaceStatus & { mac?: string })[] = status?.interfaces ?? [];
+      return interfaces.find((one) => one.name === network)?.mac;
+    };
+    const says = `to say which MAC address ${network} has`;
+    return reported(await vm.waitForVmi(this.client, this.ref(name), says, (vmi) => !!reported(vmi)))!;
   }
 
   async setVmiFinalizer(name: string, finalizer: string, present: boolean): Promise<void> {

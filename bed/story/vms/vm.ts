@@ -1,18 +1,10 @@
-import type {
-  VirtualMachine,
-  VirtualMachineInstance,
-  VmDhcpOptions,
-  VmiInterfaceStatus,
-  VmNetwork,
-} from '../../../api/kubevirt.js';
+import type { VirtualMachine, VirtualMachineInstance, VmDhcpOptions, VmNetwork } from '../../../api/kubevirt.js';
 import type { KubeObject } from '../../../api/meta.js';
-import { REQUESTED_ADDRESSES_ANNOTATION } from '../../../api/names.js';
 import { controllingVmi, isTerminal, type Pod } from '../../../api/pod.js';
 import type { Client, DeleteOptions } from '../../../kube/client.js';
-import { isConflict } from '../../../kube/errors.js';
 import type { ObjectRef } from '../../../kube/resource.js';
 import { PODS, VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../../kube/resources.js';
-import { until, untilValue } from '../../processes/wait.js';
+import { untilValue } from '../../processes/wait.js';
 
 export interface VmOptions {
   name: string;
@@ -98,7 +90,7 @@ function template(options: VmOptions) {
   };
 }
 
-function secondaryNetwork(name: string, networkName: string): VmNetwork {
+export function secondaryNetwork(name: string, networkName: string): VmNetwork {
   return { name, multus: { networkName } };
 }
 
@@ -178,21 +170,6 @@ interface Container {
   readonly state?: object;
 }
 
-/** Reads a VM, changes it, and writes it back. Retries if another writer was faster. */
-export async function changeVm(client: Client, ref: ObjectRef, change: (vm: ChangeableVm) => void): Promise<void> {
-  await until(`VM ${ref.name} is changed`, async () => {
-    const vm = await client.get(VIRTUAL_MACHINES, ref);
-    change(vm as ChangeableVm);
-    try {
-      await client.replace(VIRTUAL_MACHINES, vm);
-      return true;
-    } catch (error) {
-      if (isConflict(error)) return false;
-      throw error;
-    }
-  });
-}
-
 /** A VM from `vmManifest`, with the lists that tests edit. */
 export interface ChangeableVm extends VirtualMachine {
   spec: {
@@ -204,74 +181,4 @@ export interface ChangeableVm extends VirtualMachine {
       };
     };
   };
-}
-
-/** Plugs a secondary network into a VM. */
-export function addInterface(client: Client, ref: ObjectRef, network: { name: string; nad: string }): Promise<void> {
-  return changeVm(client, ref, ({ spec }) => {
-    spec.template.spec.networks.push(secondaryNetwork(network.name, network.nad));
-    spec.template.spec.domain.devices.interfaces.push({ name: network.name, bridge: {} });
-  });
-}
-
-/** Asks KubeVirt to unplug an interface of a running VM. */
-export function removeInterface(client: Client, ref: ObjectRef, name: string): Promise<void> {
-  return changeVm(client, ref, ({ spec }) => {
-    for (const one of spec.template.spec.domain.devices.interfaces) if (one.name === name) one.state = 'absent';
-  });
-}
-
-/** Removes a network and its interface from a VM's template without unplugging it. */
-export function removeFromSpec(client: Client, ref: ObjectRef, network: string): Promise<void> {
-  return changeVm(client, ref, ({ spec }) => {
-    const { networks, domain } = spec.template.spec;
-    spec.template.spec.networks = networks.filter((one) => one.name !== network);
-    domain.devices.interfaces = domain.devices.interfaces.filter((one) => one.name !== network);
-  });
-}
-
-/** Renames a network and its interface in a VM's template. */
-export function renameNetwork(client: Client, ref: ObjectRef, from: string, to: string): Promise<void> {
-  return changeVm(client, ref, ({ spec }) => {
-    const { networks, domain } = spec.template.spec;
-    for (const one of [...networks, ...domain.devices.interfaces]) if (one.name === from) one.name = to;
-  });
-}
-
-/** Requests addresses in the VM's template: network in the VM → addresses. */
-export function requestAddresses(
-  client: Client,
-  ref: ObjectRef,
-  addresses: Readonly<Record<string, readonly string[]>>,
-): Promise<void> {
-  return changeVm(client, ref, ({ spec }) => {
-    const { template } = spec;
-    template.metadata = {
-      ...template.metadata,
-      annotations: { ...template.metadata?.annotations, [REQUESTED_ADDRESSES_ANNOTATION]: JSON.stringify(addresses) },
-    };
-  });
-}
-
-/** The guest's MAC address on a network of its VM, as KubeVirt reports it. */
-export async function guestMac(client: Client, ref: ObjectRef, network: string): Promise<string> {
-  const reported = (vmi: VirtualMachineInstance) => {
-    const interfaces: (VmiInterfaceStatus & { mac?: string })[] = vmi.status?.interfaces ?? [];
-    return interfaces.find(({ name }) => name === network)?.mac;
-  };
-  return reported(await waitForVmi(client, ref, `to say which MAC address ${network} has`, (vmi) => !!reported(vmi)))!;
-}
-
-/** Writes the MAC address of an interface into a VM's template. */
-export function setMacAddress(client: Client, ref: ObjectRef, network: string, mac: string): Promise<void> {
-  return changeVm(client, ref, ({ spec }) => {
-    for (const one of spec.template.spec.domain.devices.interfaces) if (one.name === network) one.macAddress = mac;
-  });
-}
-
-/** Connects an interface of a VM's template to another NAD. */
-export function swapNetwork(client: Client, ref: ObjectRef, network: string, nad: string): Promise<void> {
-  return changeVm(client, ref, ({ spec }) => {
-    for (const one of spec.template.spec.networks) if (one.name === network) one.multus = { networkName: nad };
-  });
 }
