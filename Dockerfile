@@ -29,7 +29,7 @@ COPY --from=build /src/package.json /src/LICENSE ./
 COPY --from=build /src/dist dist
 # By number, so that Kubernetes can tell that it is not root.
 USER 1000:1000
-# Little memory, at the price of more garbage collections; none stops the process for long: bench/memory.ts, bench/scale/scale.ts.
+# Little memory, at the price of more garbage collections; none stops the process for long: bench/scale/scale.ts.
 # With most other options of V8, Node.js compiles its own modules at each start; holdfast.ts sets one more when it has started.
 ENTRYPOINT ["/nodejs/bin/node", "--max-semi-space-size=4", "/opt/holdfast/dist/holdfast.js"]
 CMD ["--help"]

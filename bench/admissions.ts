@@ -100,7 +100,7 @@ async function startEcho(bed: BedWithHoldfast): Promise<{ pid: number; url: stri
 }
 
 /** Checks that the answer allows the pod and sets its claim references. @throws {Error} if it does not */
-export function assertPatched(answer: string): void {
+function assertPatched(answer: string): void {
   if (!answer.includes('"allowed":true') || !answer.includes('"patch":')) throw new Error(`not patched: ${answer}`);
 }
 

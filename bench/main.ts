@@ -19,7 +19,6 @@ import { benchHostileReviews } from './hostile/reviews.js';
 import { benchHostileWrites } from './hostile/writes.js';
 import { benchLeaseChurn } from './ipam/lease-churn.js';
 import { benchLeaseCost } from './ipam/lease-cost.js';
-import { benchMemory } from './memory.js';
 import { benchMigration } from './migration.js';
 import { type Figure, isMet, table } from './report.js';
 import { benchExpiry, benchScale } from './scale/scale.js';
@@ -29,7 +28,7 @@ import { benchUi } from './ui.js';
 import { benchWatches } from './watches.js';
 import { benchWhereabouts } from './whereabouts.js';
 
-// npm run bench [-- --json=FILE --vms=100000 --leases=50000 --seconds=600 --attack=halted --parts] [allocator] [admissions] [hostile] [hostile-reviews] [status-writes] [claims] [memory] [ui] [addresses] [cni] [dhcp-servers] [guard] [guest] [guest-tables] [migration] [responder-memory] [whereabouts] [blocks] [capacity] [scale] [expiry] [first-patch] [churn] [watches] [lease-churn] [lease-cost]
+// npm run bench [-- --json=FILE --vms=100000 --leases=50000 --seconds=600 --attack=halted --parts] [allocator] [admissions] [hostile] [hostile-reviews] [status-writes] [claims] [ui] [addresses] [cni] [dhcp-servers] [guard] [guest] [guest-tables] [migration] [responder-memory] [whereabouts] [blocks] [capacity] [scale] [expiry] [first-patch] [churn] [watches] [lease-churn] [lease-cost]
 /** Benches that need no test bed. */
 const ALONE: Record<string, () => Promise<Figure[]>> = {
   allocator: benchAllocator,
@@ -57,7 +56,6 @@ const BENCHES: Record<string, (bed: BedWithHoldfast, story: Story) => Promise<Fi
   'status-writes': benchStatusWrites,
   'lease-churn': (bed, story) => benchLeaseChurn(bed, story, Number(values.seconds)),
   claims: benchClaims,
-  memory: benchMemory,
   ui: benchUi,
   addresses: benchAddresses, // last: it leaves 200,000 leases behind
 };

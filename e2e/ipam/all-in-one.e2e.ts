@@ -5,12 +5,13 @@ import { resourceOf } from '../../bed/control-plane/objects.js';
 import { capture } from '../../bed/processes/processes.js';
 import { requestToken } from '../../bed/control-plane/service-accounts.js';
 import { HOLDFAST_NAMESPACE } from '../../bed/holdfast/install.js';
-import { applyManifests } from '../../bed/holdfast/manifests.js';
+import type { BedWithHoldfast } from '../../bed/environment.js';
+import { applyManifests, readInstallation } from '../../bed/holdfast/manifests.js';
+import { HoldfastProcess } from '../../bed/holdfast/process.js';
 import { isRight } from '../../manifests/testing/access-reviews.js';
-import { withAllInOne } from '../../manifests/testing/all-in-one.js';
 import { IPAM_CLAIMS } from '../../kube/resources.js';
 import { messageOf } from '../../kube/errors.js';
-import { CHART, helmTemplate } from '../../manifests/testing/render.js';
+import { CHART, helmTemplate, kustomizeBase } from '../../manifests/testing/render.js';
 import { describeOnBed } from '../../bed/story/describe.js';
 import { until } from '../../bed/processes/wait.js';
 
@@ -58,3 +59,20 @@ describeOnBed('The test of the Helm release', (_story, bed) => {
     }
   });
 });
+
+/** Replaces the three processes of the bed and their rights by `holdfast all` and its rights, and puts them back. */
+async function withAllInOne(bed: BedWithHoldfast, work: () => Promise<void>): Promise<void> {
+  const three = [bed.controller, bed.webhook, bed.ipam];
+  const all = new HoldfastProcess(bed, 'all', bed.ipam.ports);
+  await Promise.all(three.map((process) => process.stop()));
+  try {
+    await applyManifests(bed.client, (await kustomizeBase(['all-in-one'])).filter(isRight));
+    const kubeconfig = await bed.serviceAccountKubeconfig(HOLDFAST_NAMESPACE, 'holdfast-all');
+    await all.start({ kubeconfig, args: ['--leader-elect'] });
+    await work();
+  } finally {
+    await all.stop();
+    await applyManifests(bed.client, (await readInstallation()).filter(isRight));
+    await Promise.all(three.map((process) => process.start()));
+  }
+}
