@@ -1,10 +1,27 @@
 import { join } from 'node:path';
 import type { Client } from '../../kube/client.js';
 import { type ObjectRef, namespacedResource } from '../../kube/resource.js';
+import type { Manifest } from './objects.js';
 import { writeKubeconfig, type ClusterAccess } from './kubeconfig.js';
 
 export const SERVICE_ACCOUNTS = namespacedResource('v1', 'serviceaccounts', 'ServiceAccount');
 const TOKEN_SECONDS = 24 * 3600;
+
+/** Gives a service account a ClusterRole in all namespaces. @param name of the binding */
+export function clusterRoleBindingOf(
+  account: { namespace: string; name: string },
+  role: string,
+  name = account.name,
+): Manifest {
+  const apiGroup = 'rbac.authorization.k8s.io';
+  return {
+    apiVersion: `${apiGroup}/v1`,
+    kind: 'ClusterRoleBinding',
+    metadata: { name },
+    roleRef: { apiGroup, kind: 'ClusterRole', name: role },
+    subjects: [{ kind: 'ServiceAccount', ...account }],
+  };
+}
 
 /** The object to which a token is bound. Policies see the node of such a token. */
 export type TokenBinding =

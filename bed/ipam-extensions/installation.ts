@@ -1,6 +1,7 @@
 import type { Bed } from '../bed.js';
 import { KUBEVIRT_NAMESPACE } from '../control-plane/kubevirt.js';
 import { createAll, type Manifest, resourceOf } from '../control-plane/objects.js';
+import { clusterRoleBindingOf } from '../control-plane/service-accounts.js';
 import { HOLDFAST_NAMESPACE } from '../holdfast/install.js';
 import { CONFIG_MAPS, MUTATING_WEBHOOK_CONFIGURATIONS } from '../../kube/resources.js';
 
@@ -38,13 +39,7 @@ function accountObjects(): Manifest[] {
   return [
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { namespace, name } },
     { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name }, rules },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRoleBinding',
-      metadata: { name },
-      roleRef: { apiGroup: rbac, kind: 'ClusterRole', name },
-      subjects: [{ kind: 'ServiceAccount', namespace, name }],
-    },
+    clusterRoleBindingOf({ namespace, name }, name),
   ];
 }
 

@@ -6,7 +6,7 @@ import { KUBEVIRT_NAMESPACE } from '../../bed/control-plane/kubevirt.js';
 import { type Manifest, createAll } from '../../bed/control-plane/objects.js';
 import { findFreePorts } from '../../bed/processes/ports.js';
 import { capture } from '../../bed/processes/processes.js';
-import { writeServiceAccountKubeconfig } from '../../bed/control-plane/service-accounts.js';
+import { clusterRoleBindingOf, writeServiceAccountKubeconfig } from '../../bed/control-plane/service-accounts.js';
 import { HOLDFAST_NAMESPACE, endpointOf, withoutSelector } from '../../bed/holdfast/install.js';
 import { applyManifests, readInstallation } from '../../bed/holdfast/manifests.js';
 import { AddressStory } from '../../bed/story/addresses.js';
@@ -103,13 +103,7 @@ function surroundings(): Manifest[] {
     core('ServiceAccount', { namespace: NAMESPACE, name: 'default' }),
     core('ServiceAccount', VIRT_CONTROLLER),
     { apiVersion: 'kubevirt.io/v1', kind: 'KubeVirt', metadata: { namespace: KUBEVIRT_NAMESPACE, name: 'kubevirt' } },
-    {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRoleBinding',
-      metadata: { name: VIRT_CONTROLLER.name },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
-      subjects: [{ kind: 'ServiceAccount', ...VIRT_CONTROLLER }],
-    },
+    clusterRoleBindingOf(VIRT_CONTROLLER, 'cluster-admin'),
   ];
 }
 

@@ -1,5 +1,6 @@
 import { startControlPlane } from '../../bed/control-plane/control-plane.js';
 import { createAll, type Manifest } from '../../bed/control-plane/objects.js';
+import { clusterRoleBindingOf } from '../../bed/control-plane/service-accounts.js';
 import { applyManifests, readInstallation } from '../../bed/holdfast/manifests.js';
 import { clientAs } from '../../bed/story/users/service-account.js';
 import { parseAddress } from '../../addressing/address/address.js';
@@ -94,13 +95,7 @@ function agentRights(variants: readonly LeaseVariant[]): Manifest[] {
       metadata,
       rules: [{ apiGroups, resources: ['addressleases'], verbs: ['create'] }],
     },
-    {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRoleBinding',
-      metadata,
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: metadata.name },
-      subjects: [{ kind: 'ServiceAccount', ...AGENT_ACCOUNT }],
-    },
+    clusterRoleBindingOf(AGENT_ACCOUNT, metadata.name, metadata.name),
   ];
 }
 

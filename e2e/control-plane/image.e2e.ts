@@ -27,6 +27,7 @@ import { NAMESPACE, nad, vm, vmi } from '../../test/objects/workload-objects.js'
 import { type ControlPlane, startControlPlane } from '../../bed/control-plane/control-plane.js';
 import { createCrds, kubeVirtKind } from '../../bed/control-plane/crds.js';
 import { type Manifest, createAll, resourceOf } from '../../bed/control-plane/objects.js';
+import { clusterRoleBindingOf } from '../../bed/control-plane/service-accounts.js';
 import { until } from '../../bed/processes/wait.js';
 import { ImageNode, type RunningContainer } from '../../bed/holdfast/image-node.js';
 import { HOLDFAST_NAMESPACE, endpointOf, withoutSelector } from '../../bed/holdfast/install.js';
@@ -87,13 +88,7 @@ describe(REASON ?? 'The pods of the manifests, run from the files of the image a
   });
 
   async function administrator(account: { namespace: string; name: string }): Promise<Client> {
-    const binding = {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRoleBinding',
-      metadata: { name: account.name },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
-      subjects: [{ kind: 'ServiceAccount', ...account }],
-    };
+    const binding = clusterRoleBindingOf(account, 'cluster-admin');
     await createAll(plane.client, [binding]);
     return serviceAccountClient(plane, account);
   }

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { KubeObject } from '../../api/meta.js';
 import type { Client } from '../../kube/client.js';
 import { systemClock } from '../../kube/clock.js';
 import { loadCredentials } from '../../kube/transport/credentials.js';
@@ -9,21 +8,16 @@ import { isInvalid, isNotFound } from '../../kube/errors.js';
 import { EVENTS, EventRecorder } from '../../kube/events.js';
 import { LEASES, LeaderElection } from '../../kube/leader-election.js';
 import { silentLogger } from '../../kube/log.js';
-import { clusterResource } from '../../kube/resource.js';
 import { CONFIG_MAPS, NAMESPACES, SECRETS } from '../../kube/resources.js';
 import { EMPTY_SERVER } from '../../manifests/testing/shared-server.js';
 import { Transport } from '../../kube/transport/transport.js';
 import { faultOf, requestErrorOf } from '../../test/request-error.js';
 import type { ControlPlane } from '../../bed/control-plane/control-plane.js';
-import { SERVICE_ACCOUNTS } from '../../bed/control-plane/service-accounts.js';
+import { createAll } from '../../bed/control-plane/objects.js';
+import { clusterRoleBindingOf, SERVICE_ACCOUNTS } from '../../bed/control-plane/service-accounts.js';
 import { until } from '../../bed/processes/wait.js';
 
 const NAMESPACE = 'kube-client';
-const CLUSTER_ROLE_BINDINGS = clusterResource<KubeObject & { roleRef: object; subjects: object[] }>(
-  'rbac.authorization.k8s.io/v1',
-  'clusterrolebindings',
-  'ClusterRoleBinding',
-);
 
 /** The Kubernetes client with a real API server, without KubeVirt. */
 describe('The Kubernetes client', function () {
@@ -55,11 +49,7 @@ describe('The Kubernetes client', function () {
   it('reads a new token when the old one is revoked', async () => {
     const account = { namespace: NAMESPACE, name: 'revoked' };
     await client.create(SERVICE_ACCOUNTS, { metadata: account });
-    await client.create(CLUSTER_ROLE_BINDINGS, {
-      metadata: { name: 'kube-client-revoked' },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
-      subjects: [{ kind: 'ServiceAccount', ...account }],
-    });
+    await createAll(client, [clusterRoleBindingOf(account, 'cluster-admin', 'kube-client-revoked')]);
     const first = await boundToken(account, 'first');
     const tokenFile = join(plane.workDir, 'token');
     await writeFile(tokenFile, first);

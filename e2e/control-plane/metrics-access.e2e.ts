@@ -16,6 +16,7 @@ import { createMetrics } from '../../process/metrics.js';
 import type { ControlPlane } from '../../bed/control-plane/control-plane.js';
 import { createAll, readManifests } from '../../bed/control-plane/objects.js';
 import {
+  clusterRoleBindingOf,
   SERVICE_ACCOUNTS,
   requestToken,
   writeServiceAccountKubeconfig,
@@ -43,13 +44,7 @@ describe('Access to metrics on a real API server', function () {
     for (const name of ['reader', 'stranger'])
       await plane.client.create(SERVICE_ACCOUNTS, { metadata: { namespace: NAMESPACE, name } });
     await createAll(plane.client, [
-      {
-        apiVersion: 'rbac.authorization.k8s.io/v1',
-        kind: 'ClusterRoleBinding',
-        metadata: { name: 'reader' },
-        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'holdfast-metrics-reader' },
-        subjects: [{ kind: 'ServiceAccount', namespace: NAMESPACE, name: 'reader' }],
-      },
+      clusterRoleBindingOf({ namespace: NAMESPACE, name: 'reader' }, 'holdfast-metrics-reader'),
     ]);
     const account = { namespace: NAMESPACE, name: 'holdfast-controller' };
     const kubeconfig = await writeServiceAccountKubeconfig(plane, account);

@@ -39,6 +39,7 @@ import { createWebhook } from '../../webhook/main.js';
 import { type ControlPlane, startControlPlane } from '../../bed/control-plane/control-plane.js';
 import { createCrds, kubeVirtKind } from '../../bed/control-plane/crds.js';
 import { createAll, readManifests, resourceOf } from '../../bed/control-plane/objects.js';
+import { clusterRoleBindingOf } from '../../bed/control-plane/service-accounts.js';
 import { findFreePorts } from '../../bed/processes/ports.js';
 import { until } from '../../bed/processes/wait.js';
 import { endpointOf, withoutSelector } from '../../bed/holdfast/install.js';
@@ -96,15 +97,7 @@ describe('The webhook with a real API server', function () {
     for (const name of [NAMESPACE, KUBEVIRT_CONTROLLER.namespace])
       await plane.client.create(NAMESPACES, { metadata: { name } });
     await plane.client.create(KUBEVIRTS, { metadata: { namespace: KUBEVIRT_CONTROLLER.namespace, name: 'kubevirt' } });
-    await createAll(plane.client, [
-      {
-        apiVersion: 'rbac.authorization.k8s.io/v1',
-        kind: 'ClusterRoleBinding',
-        metadata: { name: KUBEVIRT_CONTROLLER.name },
-        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
-        subjects: [{ kind: 'ServiceAccount', ...KUBEVIRT_CONTROLLER }],
-      },
-    ]);
+    await createAll(plane.client, [clusterRoleBindingOf(KUBEVIRT_CONTROLLER, 'cluster-admin')]);
     kubevirt = await serviceAccountClient(plane, KUBEVIRT_CONTROLLER);
     const webhooks = ['base/claims/webhook/mutating-webhook.yaml', 'base/capacity/mutating-webhook.yaml'];
     const files = [

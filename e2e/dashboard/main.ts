@@ -8,7 +8,7 @@ import { type Panel, queriesOf, queryOf, readDashboard } from '../../monitoring/
 import { readRules } from '../../monitoring/testing/rules.js';
 import { cniBinFolder } from '../../bed/network/open-pod-networks.js';
 import { createAll } from '../../bed/control-plane/objects.js';
-import { SERVICE_ACCOUNTS, requestToken } from '../../bed/control-plane/service-accounts.js';
+import { clusterRoleBindingOf, SERVICE_ACCOUNTS, requestToken } from '../../bed/control-plane/service-accounts.js';
 import { until } from '../../bed/processes/wait.js';
 import { type BedWithHoldfast, startBedWithHoldfast } from '../../bed/environment.js';
 import { Story } from '../../bed/story/story.js';
@@ -69,15 +69,7 @@ try {
 async function scraperToken({ client }: BedWithHoldfast): Promise<string> {
   const account = { namespace: NAMESPACE, name: 'scraper' };
   await client.create(SERVICE_ACCOUNTS, { metadata: account });
-  await createAll(client, [
-    {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRoleBinding',
-      metadata: { name: 'scraper' },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'holdfast-metrics-reader' },
-      subjects: [{ kind: 'ServiceAccount', ...account }],
-    },
-  ]);
+  await createAll(client, [clusterRoleBindingOf(account, 'holdfast-metrics-reader')]);
   return requestToken(client, account);
 }
 

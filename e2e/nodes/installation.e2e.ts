@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import type { KubeObject } from '../../api/meta.js';
 import { COMPONENT_LABEL, type Pod } from '../../api/pod.js';
 import { createAll, resourceOf } from '../../bed/control-plane/objects.js';
-import { requestToken, SERVICE_ACCOUNTS } from '../../bed/control-plane/service-accounts.js';
+import { clusterRoleBindingOf, requestToken, SERVICE_ACCOUNTS } from '../../bed/control-plane/service-accounts.js';
 import { HOLDFAST_NAMESPACE } from '../../bed/holdfast/install.js';
 import { readInstallation } from '../../bed/holdfast/manifests.js';
 import { untilValue } from '../../bed/processes/wait.js';
@@ -172,13 +172,7 @@ describeOnNodes('The shipped manifests on real nodes', (story, nodes) => {
   /** Runs a test with the token of a service account that may read metrics. */
   async function asScraper(test: (token: string) => Promise<void>): Promise<void> {
     const account = story().ref('scraper');
-    const binding = {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRoleBinding',
-      metadata: { name: story().namespace },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'holdfast-metrics-reader' },
-      subjects: [{ kind: 'ServiceAccount', ...account }],
-    };
+    const binding = clusterRoleBindingOf(account, 'holdfast-metrics-reader', story().namespace);
     await story().client.create(SERVICE_ACCOUNTS, { metadata: account });
     await createAll(story().client, [binding]);
     try {
