@@ -3,8 +3,9 @@ import type { AddressLease } from '../../api/address-lease.js';
 import { parseAddress } from '../../addressing/address/address.js';
 import { type Cidr, containsAddress, formatCidr, overlap, parseCidr } from '../../addressing/address/cidr.js';
 import type { Client } from '../../kube/client.js';
-import { Reflector } from '../../kube/informers/reflector.js';
+import type { Reflector } from '../../kube/informers/reflector.js';
 import { ADDRESS_BLOCKS, ADDRESS_LEASES } from '../../kube/resources.js';
+import { watchObjects } from '../story/watched-objects.js';
 
 /** The allowed transitions of a block's release state; '': the block is assigned, and not marked for release. */
 const TRANSITIONS: Readonly<Record<string, readonly string[]>> = {
@@ -29,7 +30,6 @@ interface BlockHistory {
 /** Watches the blocks of a pool and the leases of its address space, and checks the release handshake. */
 export class BlockObserver {
   readonly violations: string[] = [];
-  readonly #pool: string;
   readonly #blocks: Reflector<AddressBlock>;
   readonly #leases: Reflector<AddressLease>;
   /** By UID. */
@@ -39,28 +39,16 @@ export class BlockObserver {
   readonly #taken: { lease: AddressLease; at: bigint }[] = [];
 
   constructor(client: Client, pool: string, addressSpace: string) {
-    this.#pool = pool;
-    const see = (block: AddressBlock) => {
-      if (block.spec.pool === this.#pool) this.#see(block);
-    };
-    this.#blocks = new Reflector<AddressBlock>({
-      client,
-      resource: ADDRESS_BLOCKS,
-      transform: (block) => block,
-      store: {
-        replace: (blocks) => blocks.forEach(see),
-        upsert: see,
-        remove: ({ metadata }) => this.#remove(metadata),
+    this.#blocks = watchObjects(client, ADDRESS_BLOCKS, {
+      see: (block) => {
+        if (block.spec.pool === pool) this.#see(block);
       },
+      remove: ({ metadata }) => this.#remove(metadata),
     });
-    const seeLease = (lease: AddressLease) => {
-      if (lease.spec.addressSpace === addressSpace) this.#seeLease(lease);
-    };
-    this.#leases = new Reflector<AddressLease>({
-      client,
-      resource: ADDRESS_LEASES,
-      transform: (lease) => lease,
-      store: { replace: (leases) => leases.forEach(seeLease), upsert: seeLease, remove: () => undefined },
+    this.#leases = watchObjects(client, ADDRESS_LEASES, {
+      see: (lease) => {
+        if (lease.spec.addressSpace === addressSpace) this.#seeLease(lease);
+      },
     });
   }
 

@@ -2,8 +2,9 @@ import type { AddressLease } from '../../api/address-lease.js';
 import { isBeingDeleted } from '../../api/meta.js';
 import { isTerminal, type Pod } from '../../api/pod.js';
 import type { Client } from '../../kube/client.js';
-import { Reflector } from '../../kube/informers/reflector.js';
+import type { Reflector } from '../../kube/informers/reflector.js';
 import { ADDRESS_LEASES, PODS } from '../../kube/resources.js';
+import { watchObjects } from '../story/watched-objects.js';
 
 /** What was observed of a pod. The order relative to leases is that of resourceVersions. */
 interface PodHistory {
@@ -27,25 +28,16 @@ export class PodObserver {
   readonly #releases = new Map<string, PodRelease>();
 
   constructor(client: Client, { space, namespace }: { space: string; namespace: string }) {
-    this.#pods = new Reflector<Pod>({
-      client,
-      resource: PODS,
+    this.#pods = watchObjects(client, PODS, {
       namespace,
-      transform: (pod) => pod,
-      store: {
-        replace: (pods) => this.#startAgain(pods),
-        upsert: (pod) => this.#see(pod, BigInt(pod.metadata.resourceVersion ?? '0')),
-        remove: ({ metadata }) => this.#ended(metadata.uid ?? '', BigInt(metadata.resourceVersion ?? '0')),
-      },
+      see: (pod) => this.#see(pod, BigInt(pod.metadata.resourceVersion ?? '0')),
+      list: (pods) => this.#startAgain(pods),
+      remove: ({ metadata }) => this.#ended(metadata.uid ?? '', BigInt(metadata.resourceVersion ?? '0')),
     });
-    const see = (lease: AddressLease) => {
-      if (lease.spec.addressSpace === space) this.#seeLease(lease);
-    };
-    this.#leases = new Reflector<AddressLease>({
-      client,
-      resource: ADDRESS_LEASES,
-      transform: (lease) => lease,
-      store: { replace: (leases) => leases.forEach(see), upsert: see, remove: () => undefined },
+    this.#leases = watchObjects(client, ADDRESS_LEASES, {
+      see: (lease) => {
+        if (lease.spec.addressSpace === space) this.#seeLease(lease);
+      },
     });
   }
 

@@ -2,9 +2,10 @@ import type { AddressLease, LeaseOwner } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { objectKey } from '../../api/meta.js';
 import type { Client } from '../../kube/client.js';
-import { Reflector } from '../../kube/informers/reflector.js';
+import type { Reflector } from '../../kube/informers/reflector.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS } from '../../kube/resources.js';
 import { bareAddress } from '../../test/bare-address.js';
+import { watchObjects } from './watched-objects.js';
 
 interface ObservedHolder {
   kind: LeaseOwner['kind'];
@@ -57,26 +58,16 @@ export class ClaimLeaseObserver {
   ) {
     this.#space = space;
     this.#cooldownMs = cooldownMs;
-    this.#leases = new Reflector<AddressLease>({
-      client,
-      resource: ADDRESS_LEASES,
-      transform: (lease) => lease,
-      store: {
-        replace: (leases) => this.#startAgain(leases),
-        upsert: (lease) => this.#seeLease(lease),
-        remove: (lease) => this.#seeRemoved(lease),
-      },
+    this.#leases = watchObjects(client, ADDRESS_LEASES, {
+      see: (lease) => this.#seeLease(lease),
+      list: (leases) => this.#startAgain(leases),
+      remove: (lease) => this.#seeRemoved(lease),
     });
-    this.#claims = new Reflector<IPAMClaim>({
-      client,
-      resource: IPAM_CLAIMS,
+    this.#claims = watchObjects(client, IPAM_CLAIMS, {
       namespace,
-      transform: (claim) => claim,
-      store: {
-        replace: (claims) => this.#seeClaims(claims),
-        upsert: (claim) => this.#seeClaim(claim),
-        remove: ({ metadata }) => this.#seeGone(metadata.uid ?? '', BigInt(metadata.resourceVersion ?? '0')),
-      },
+      see: (claim) => this.#seeClaim(claim),
+      list: (claims) => this.#seeClaims(claims),
+      remove: ({ metadata }) => this.#seeGone(metadata.uid ?? '', BigInt(metadata.resourceVersion ?? '0')),
     });
   }
 

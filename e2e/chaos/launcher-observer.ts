@@ -2,8 +2,9 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type NetworkStatus, type Pod, isLauncher, networkStatuses } from '../../api/pod.js';
 import { interfaceNameOf, networkSelectionsOf } from '../../api/networks/network-selection.js';
 import type { Client } from '../../kube/client.js';
-import { Reflector } from '../../kube/informers/reflector.js';
+import type { Reflector } from '../../kube/informers/reflector.js';
 import { IPAM_CLAIMS, PODS } from '../../kube/resources.js';
+import { watchObjects } from '../../bed/story/watched-objects.js';
 import { bareAddress } from '../../test/bare-address.js';
 
 /**
@@ -35,29 +36,17 @@ export class LauncherObserver {
     const see = (pod: Pod) => {
       if (isLauncher(pod)) this.#seeLauncher(pod);
     };
-    this.#pods = new Reflector<Pod>({
-      client,
-      resource: PODS,
+    this.#pods = watchObjects(client, PODS, {
       namespace,
-      transform: (pod) => pod,
-      store: {
-        replace: (pods) => {
-          const names = new Set(pods.map(({ metadata }) => metadata.name));
-          this.#forgetEnded((pod) => !names.has(pod));
-          pods.forEach(see);
-        },
-        upsert: see,
-        remove: ({ metadata }) => this.#forgetEnded((pod) => pod === metadata.name),
+      see,
+      list: (pods) => {
+        const names = new Set(pods.map(({ metadata }) => metadata.name));
+        this.#forgetEnded((pod) => !names.has(pod));
+        pods.forEach(see);
       },
+      remove: ({ metadata }) => this.#forgetEnded((pod) => pod === metadata.name),
     });
-    const seeClaim = (claim: IPAMClaim) => this.#seeClaim(claim);
-    this.#claims = new Reflector<IPAMClaim>({
-      client,
-      resource: IPAM_CLAIMS,
-      namespace,
-      transform: (claim) => claim,
-      store: { replace: (claims) => claims.forEach(seeClaim), upsert: seeClaim, remove: () => undefined },
-    });
+    this.#claims = watchObjects(client, IPAM_CLAIMS, { namespace, see: (claim) => this.#seeClaim(claim) });
   }
 
   get violations(): string[] {
