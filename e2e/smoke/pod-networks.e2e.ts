@@ -61,22 +61,6 @@ describe('The networks of pods on the bed', function () {
     expect(result.received).to.equal(0);
   });
 
-  it('can be macvlan on an interface of the node', async () => {
-    const ipam = { type: 'static' };
-    const config = {
-      cniVersion: '1.0.0',
-      name: 'mac',
-      type: 'macvlan',
-      master: 'nic1',
-      capabilities: { ips: true },
-      ipam,
-    };
-    await stage.createNetwork('mac', config);
-    const one = await networks.attach(await stage.createPod('node-1', [{ name: 'mac', ips: ['192.168.12.1/24'] }]));
-    await networks.attach(await stage.createPod('node-2', [{ name: 'mac', ips: ['192.168.12.2/24'] }]));
-    expect(await wire.ping(one.location, '192.168.12.2')).to.include({ received: 5 });
-  });
-
   it('can be plugged into a running pod and unplugged', async () => {
     await stage.createNetwork('blue', bridgeNetwork('br1', { type: 'static' }));
     await stage.createNetwork('green', bridgeNetwork('br2', { type: 'static' }));
