@@ -1,3 +1,5 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
 /** Timeout and interval of a wait. */
 export interface WaitOptions {
   timeoutMs?: number;
@@ -81,8 +83,4 @@ function isFound<T>(value: T): value is Exclude<T, undefined | null | false> {
 function show(value: unknown): string {
   const text = value === undefined ? 'undefined' : JSON.stringify(value);
   return text.length > 1500 ? `${text.slice(0, 1500)}…` : text;
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

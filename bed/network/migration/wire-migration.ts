@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { parseAddress } from '../../../addressing/address/address.js';
 import { guardRules } from '../../../cni/agent/guard/claim-rules.js';
 import { bareAddress } from '../../../test/bare-address.js';
@@ -41,7 +42,6 @@ export interface MigrationCase {
 
 /** Echo requests to one of the guest's addresses, one every 10 ms. */
 export interface Traffic {
-  readonly sent: number;
   readonly lost: Losses;
   /** Requests that the target answered while the guest was on the source. */
   readonly misdirected: number;
@@ -60,8 +60,6 @@ export interface MigrationOutcome {
   readonly switchMoves: Changes;
   /** The result of a TCP connection to the guest until it migrated: `kept`, or the code of the error. */
   readonly connection: string;
-  /** Addresses of the target that failed duplicate address detection. */
-  readonly dadFailed: readonly string[];
 }
 
 const EVERY_MS = 10;
@@ -150,10 +148,9 @@ class WireMigration {
     const added = Date.now();
     const attached = await this.#attachTarget();
     if (this.#move.stranger) await this.#askAsStranger();
-    await pause(added + SET_UP_MS - Date.now());
+    await pause(Math.max(0, added + SET_UP_MS - Date.now()));
     const target = typeof attached === 'string' ? undefined : new LauncherNamespace(this.#wire, attached.location);
     const misdirected = (await target?.echoes()) ?? { ipv4: 0, ipv6: 0 };
-    const addresses = (await target?.state())?.addresses ?? [];
     const prepared = Date.now();
     await target?.prepare();
     await pause(COPY_MS);
@@ -172,7 +169,6 @@ class WireMigration {
     const [ipv4, ipv6] = await Promise.all([pings[0].stop(), pings[1].stop()]);
     await Promise.all([client, bridge, targetPort].map((watch) => watch.stop()));
     const trafficOf = (family: keyof typeof GUEST, result: PingResult): Traffic => ({
-      sent: result.sent,
       lost: countLosses(result, steps, EVERY_MS),
       misdirected: misdirected[family],
       neighbourMoves: countNeighbourMoves(client.events, GUEST[family], mac, steps),
@@ -184,7 +180,6 @@ class WireMigration {
       targetMessages: countMessages(targetPort.events, steps),
       switchMoves: countSwitchMoves(bridge.events, mac, ports.source, steps),
       connection: conversation,
-      dadFailed: addresses.filter(({ dadFailed }) => dadFailed).map(({ address }) => address),
     };
   }
 
@@ -265,8 +260,4 @@ function holdOf(mac: string): object {
   const allowed = { addresses: [], macs: [] };
   const rules = guardRules({ mode: 'Observe', mac, addresses, allowed, isHeld: true, vlans: [] });
   return { ...rules, isGuest: true };
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, Math.max(0, ms)));
 }
