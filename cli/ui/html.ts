@@ -32,18 +32,12 @@ export const PAGE = `${HEAD}
 </html>
 `;
 
-/** Leads to the page. A redirect would be part of the request of another site or file, and the browser would not send the cookie. */
-export function entrancePage(path: string): string {
-  return `${HEAD}
-<meta http-equiv="refresh" content="0; url=/${path}/">
-</head>
-<body><p><a href="/${path}/">Open Holdfast</a></p></body>
-</html>
-`;
-}
-
-/** A file that leads the browser to the server, so that the token is not among the arguments of a process. @param url without `"` and `&` */
-export function launcherPage(url: string): string {
+/**
+ * A page or file that leads to another page. A redirect of the server would be part of the request of another site or file, and the browser would
+ * not send the cookie.
+ * @param url without `"` and `&`
+ */
+export function leadingPage(url: string): string {
   return `${HEAD}
 <meta http-equiv="refresh" content="0; url=${url}">
 </head>
@@ -52,22 +46,18 @@ export function launcherPage(url: string): string {
 `;
 }
 
-/** @param message without markup */
+/** @param message not yet escaped */
 export function refusalPage(message: string): string {
   return `${HEAD}
 </head>
 <body><main>
 <h1>Holdfast does not show this page</h1>
-<p>${escapeHtml(message)}</p>
+<p>${message.replaceAll(/[&<>"']/g, (found) => `&#${found.charCodeAt(0)};`)}</p>
 <p>Open the address that <code>kubectl holdfast ui</code> has printed. It can be used once: press Enter in that terminal for a new one.
 If you have not used it yet, somebody else has: stop the command with Ctrl-C.</p>
 </main></body>
 </html>
 `;
-}
-
-function escapeHtml(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (found) => `&#${found.charCodeAt(0)};`);
 }
 
 /** The web page, as build.js bundles it. */

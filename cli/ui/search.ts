@@ -6,6 +6,7 @@ import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import { compilePool, subnetOf } from '../../addressing/pool/pool.js';
 import type { ClusterWatch } from './cluster-watch.js';
 import { readMapAddress } from './map-window.js';
+import { poolHref, vmHref } from './route.js';
 import type { SearchHit, SearchView } from './protocol.js';
 import { boundedList, claimRow, contains, describeLease, vmRows } from './rows.js';
 
@@ -32,14 +33,7 @@ function hitsOfAddress(address: Address, cluster: ClusterWatch): SearchHit[] {
     const subnet = compiled.ok ? subnetOf(compiled.pool, address) : undefined;
     if (subnet === undefined || leases.some(({ pool }) => pool === object.metadata.name)) return [];
     const detail = subnet.leasable.has(address.value) ? 'has no lease' : 'is never allocated';
-    return [
-      {
-        kind: 'Address',
-        text: formatAddress(address),
-        detail: `${detail} in pool ${object.metadata.name}`,
-        href: mapRoute(object.metadata.name, address),
-      },
-    ];
+    return [hitOfAddress(address, object.metadata.name, `${detail} in pool ${object.metadata.name}`)];
   });
   return [...leases.map((lease) => hitOfLease(lease, cluster)), ...pools];
 }
@@ -66,12 +60,7 @@ function hitsOfWords(text: string, cluster: ClusterWatch): SearchHit[] {
     .filter(({ metadata, spec }) => contains([metadata.name, spec.network], text));
   const hits = [
     ...pools.map(({ metadata: { name }, spec }): SearchHit => {
-      return {
-        kind: 'Pool',
-        text: name,
-        detail: `of network ${spec.network}`,
-        href: `#/pool/${encodeURIComponent(name)}`,
-      };
+      return { kind: 'Pool', text: name, detail: `of network ${spec.network}`, href: poolHref(name) };
     }),
     ...namespaces.map((name): SearchHit => {
       return { kind: 'Namespace', text: name, detail: 'its VMs', href: `#/vms?q=${encodeURIComponent(name)}` };
@@ -92,22 +81,17 @@ function hitsOfWords(text: string, cluster: ClusterWatch): SearchHit[] {
 }
 
 function hitOfVm(namespace: string, name: string, detail: string): SearchHit {
-  const href = `#/vm/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
-  return { kind: 'VM', text: `${namespace}/${name}`, detail, href };
+  return { kind: 'VM', text: `${namespace}/${name}`, detail, href: vmHref(namespace, name) };
 }
 
 function hitOfLease(lease: LeaseRecord, cluster: ClusterWatch): SearchHit {
-  const { address, state, owner, pool } = describeLease(lease, cluster);
+  const { state, owner, pool } = describeLease(lease, cluster);
   const holder = owner && `${owner.vm === undefined ? owner.kind : 'VM'} ${owner.namespace}/${owner.vm ?? owner.name}`;
-  return {
-    kind: 'Address',
-    text: address,
-    detail: `${state}${holder === undefined ? '' : `, ${holder}`}, in pool ${pool}`,
-    href: mapRoute(pool, lease.address),
-  };
+  return hitOfAddress(lease.address, pool, `${state}${holder === undefined ? '' : `, ${holder}`}, in pool ${pool}`);
 }
 
-/** The window of 256 addresses around an address. */
-function mapRoute(pool: string, address: Address): string {
-  return `#/pool/${encodeURIComponent(pool)}?at=${encodeURIComponent(formatAddress(address))}&bits=8`;
+/** It leads to the window of 256 addresses around the address. */
+function hitOfAddress(address: Address, pool: string, detail: string): SearchHit {
+  const text = formatAddress(address);
+  return { kind: 'Address', text, detail, href: poolHref(pool, { first: text, bits: 8 }) };
 }

@@ -12,7 +12,7 @@ import { diagnose } from '../doctor/diagnose.js';
 import type { Finding } from '../doctor/finding.js';
 import { observeCluster } from '../doctor/observe.js';
 import { ClusterWatch } from './cluster-watch.js';
-import { type PageFiles, launcherPage } from './html.js';
+import { type PageFiles, leadingPage } from './html.js';
 import type { ViewRequest } from './protocol.js';
 import { UiServer } from './server.js';
 import { type RandomBytes, Sessions } from './session.js';
@@ -192,7 +192,7 @@ export class LauncherFile {
 
   static async write(url: string): Promise<LauncherFile> {
     const file = new LauncherFile(await mkdtemp(join(tmpdir(), 'holdfast-ui-')));
-    await writeFile(file.path, launcherPage(url), { mode: 0o600 });
+    await writeFile(file.path, leadingPage(url), { mode: 0o600 });
     return file;
   }
 

@@ -5,7 +5,7 @@ import { truncate } from '../../api/json.js';
 import type { Clock } from '../../kube/clock.js';
 import { ConnectionLimit } from '../../process/listening.js';
 import { CommandError } from '../exit-code.js';
-import { PAGE, type PageFiles, SECURITY_HEADERS, entrancePage, refusalPage, stateStyles } from './html.js';
+import { PAGE, type PageFiles, SECURITY_HEADERS, leadingPage, refusalPage, stateStyles } from './html.js';
 import type { ServerView, ViewRequest } from './protocol.js';
 import { type Sessions, refusalOf } from './session.js';
 import { ViewStreams } from './view-stream.js';
@@ -131,7 +131,7 @@ export class UiServer {
     }
     this.#options.onOpened();
     response.set('set-cookie', `${COOKIE}=${session.cookie}; Path=/${session.path}/; HttpOnly; SameSite=Strict`);
-    reply(response, 'text/html', entrancePage(session.path));
+    reply(response, 'text/html', leadingPage(`/${session.path}/`));
   }
 
   #stream(request: Request, response: Response): void {

@@ -4,7 +4,7 @@ import { ADDRESS_STATES, STATE_NAMES } from '../../../addressing/address-states.
 import type { LeaseRow, MapCell, MapWindow } from '../protocol.js';
 import { timeText } from './elements.jsx';
 import { CELL_STEP, columnsOf, moveTo, paint, stateOf } from './map-geometry.js';
-import { poolHref, vmHref } from './route.js';
+import { poolHref, vmHref } from '../route.js';
 
 interface MapProps {
   readonly pool: string;

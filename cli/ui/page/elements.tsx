@@ -2,7 +2,7 @@ import { formatCount } from '../../../addressing/address-states.js';
 import type { VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { BoundedList, ClaimRow, ConditionRow, PoolRow, ShownPoolCounts } from '../protocol.js';
-import { poolHref, vmHref } from './route.js';
+import { poolHref, vmHref } from '../route.js';
 import { type Column, type Sorting, Table } from './table.jsx';
 
 export function Problems({ problems }: { problems: readonly ConditionRow[] }): VNode | null {

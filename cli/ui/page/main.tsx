@@ -5,7 +5,7 @@ import type { ServerView } from '../protocol.js';
 import { systemClock } from '../../../kube/clock.js';
 import { SearchField } from './elements.jsx';
 import { type Connection, Notices } from './notices.jsx';
-import { type Route, isEntrance, placeOf, readRoute, viewQuery } from './route.js';
+import { type Route, isEntrance, placeOf, readRoute, viewQuery } from '../route.js';
 import { Pool, Pools, Search, type SetParam, Vms, Waiting } from './views.jsx';
 import { Vm } from './vm.jsx';
 

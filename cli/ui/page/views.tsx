@@ -13,7 +13,7 @@ import type {
 } from '../protocol.js';
 import { AddressMap } from './address-map.jsx';
 import { ClaimTable, Fact, PoolTable, Problems, SearchField, UseLine, timeText } from './elements.jsx';
-import { type Route, poolHref, vmHref } from './route.js';
+import { type Route, poolHref, vmHref } from '../route.js';
 import { type Column, type Sorting, Table } from './table.jsx';
 
 /** Changes one parameter of the route, without a new entry in the browser's history. */

@@ -2,7 +2,7 @@ import type { VNode } from 'preact';
 import type { Health, TraceNode } from '../../trace/tree.js';
 import type { EventRow, LeaseRow, VmView } from '../protocol.js';
 import { Fact, timeText } from './elements.jsx';
-import { poolHref } from './route.js';
+import { poolHref } from '../route.js';
 import { type Column, Table } from './table.jsx';
 
 export function Vm({ view }: { readonly view: VmView }): VNode {
