@@ -1,6 +1,6 @@
 import { type Address, BITS, formatAddress, parseAddress } from '../../addressing/address/address.js';
 import { ADDRESS_STATES } from '../../addressing/address-states.js';
-import { type Cidr, firstOf, formatCidr, lastOf } from '../../addressing/address/cidr.js';
+import { type Cidr, containsAddress, firstOf, formatCidr } from '../../addressing/address/cidr.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import type { AddressMap, AddressRun, SubnetMap } from '../usage/address-map.js';
 import { type Cell, cellsOf } from '../usage/pool-map.js';
@@ -35,15 +35,15 @@ export function windowOf(
   rowOf: (lease: LeaseRecord) => LeaseRow,
 ): MapWindow | undefined {
   const wanted = readMapAddress(at);
-  const subnet = subnets.find(({ cidr }) => wanted !== undefined && contains(cidr, wanted)) ?? subnets[0];
+  const subnet = subnets.find(({ cidr }) => wanted !== undefined && containsAddress(cidr, wanted)) ?? subnets[0];
   if (subnet === undefined) return undefined;
   const { cidr, runs } = subnet;
   const start = sizeBitsOf(cidr) <= MAX_STATES_BITS ? { at: firstOf(cidr), bits: sizeBitsOf(cidr) } : areaInUse(subnet);
-  const value = wanted !== undefined && contains(cidr, wanted) ? wanted.value : start.at;
+  const value = wanted !== undefined && containsAddress(cidr, wanted) ? wanted.value : start.at;
   const size = Math.min(Math.max(bits ?? start.bits, 0), sizeBitsOf(cidr));
   const first = alignDown(value, size);
   const range = { first, last: first + (1n << BigInt(size)) - 1n };
-  const own = size > CELL_BITS ? [] : leases.filter(({ address }) => contains(cidr, address));
+  const own = size > CELL_BITS ? [] : leases.filter(({ address }) => containsAddress(cidr, address));
   const rows = new Map(own.map((lease) => [lease.address.value, lease]));
   const cells = cellsOf(runs, range, size > CELL_BITS ? 1 << CELL_BITS : 1 << size).map((cell): MapCell => {
     const lease = cell.first === cell.last ? rows.get(cell.first) : undefined;
@@ -97,10 +97,6 @@ function alignDown(value: bigint, bits: number): bigint {
 
 function textOf({ family }: Cidr, value: bigint): string {
   return formatAddress({ family, value });
-}
-
-function contains(cidr: Cidr, { family, value }: Address): boolean {
-  return family === cidr.family && value >= firstOf(cidr) && value <= lastOf(cidr);
 }
 
 /** @returns undefined if the text is not an address */

@@ -1,7 +1,7 @@
 import { BAD_CLAIM_CONDITIONS, PoolCondition } from '../../api/conditions.js';
 import { type AddressPool, type AddressPoolStatus, familyCountsOf } from '../../api/address-pool.js';
 import { type IPAMClaim, claimMacOf, claimOwnerOf, claimVmNetworkOf } from '../../api/ipam-claim.js';
-import { truncate } from '../../api/json.js';
+import { omitUndefined, truncate } from '../../api/json.js';
 import { type Condition, isBeingDeleted, joinKey } from '../../api/meta.js';
 import { IPS_ALLOCATED, VIRTUAL_MACHINE_INSTANCE_KIND, VIRTUAL_MACHINE_KIND } from '../../api/names.js';
 import { NamespacedMap } from '../../kube/informers/namespaced-map.js';
@@ -63,18 +63,14 @@ function countsOf(status: AddressPoolStatus | undefined): ShownPoolCounts[] {
 
 export function leaseRow(lease: LeaseRecord, vm?: string): LeaseRow {
   const { owner, node, mac, releasedAt, quarantine } = lease;
-  return {
+  return omitUndefined({
     address: formatAddress(lease.address),
     pool: lease.pool,
     state: stateOf(lease),
-    ...(owner !== undefined && {
-      owner: { kind: owner.kind, namespace: owner.namespace, name: owner.name, ...(vm !== undefined && { vm }) },
-    }),
-    ...(node !== undefined && { node }),
-    ...(mac !== undefined && { mac }),
-    ...(quarantine !== undefined && { takenBy: quarantine.mac }),
-    ...(releasedAt !== undefined && { releasedAt: new Date(releasedAt).toISOString() }),
-  };
+    owner: owner && omitUndefined({ kind: owner.kind, namespace: owner.namespace, name: owner.name, vm }),
+    ...{ node, mac, takenBy: quarantine?.mac },
+    releasedAt: releasedAt === undefined ? undefined : new Date(releasedAt).toISOString(),
+  });
 }
 
 /** A claim without addresses waits; others may have problems too. */
@@ -112,7 +108,7 @@ export function vmRows({ vms, vmis, claims }: ClusterWatch, findings: readonly F
     for (const finding of findings) {
       const [of, key = ''] = finding.object.split(' ');
       const row = of === kind ? rows.get(key) : undefined;
-      if (row?.problem === '') row.problem = textOfFinding(finding);
+      if (row?.problem === '') row.problem = truncate(`${finding.problem} → ${finding.remedy}`, MAX_MESSAGE_LENGTH);
     }
   return rows.values().sort((a, b) => compareText(a.namespace, b.namespace) || compareText(a.name, b.name));
 }
@@ -153,11 +149,6 @@ function rowsOf({ vms, vmis, claims }: VmObjects): NamespacedMap<MutableVmRow> {
     row.addresses = row.addresses.concat(claim.status?.ips ?? []);
   }
   return rows;
-}
-
-/** What is wrong, and what to do. */
-function textOfFinding({ problem, remedy }: Pick<Finding, 'problem' | 'remedy'>): string {
-  return truncate(`${problem} → ${remedy}`, MAX_MESSAGE_LENGTH);
 }
 
 export function findingRow({ severity, object, problem, remedy }: Finding): FindingRow {

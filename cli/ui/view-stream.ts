@@ -101,7 +101,10 @@ export class ViewStreams {
 function send(stream: OpenStream): void {
   if (stream.isBlocked) return;
   try {
-    const next = encodeView(stream.build());
+    // names and messages are written by tenants: characters that are invisible or change the direction of text are escaped
+    const next = JSON.stringify(stream.build(), (_key, value: unknown) =>
+      typeof value === 'string' ? escapeLine(value) : value,
+    );
     if (next === stream.sent) return;
     const patch = stream.sent === '' ? undefined : patchOf(stream.sent, next);
     stream.sent = next;
@@ -118,11 +121,6 @@ function send(stream: OpenStream): void {
 
 function write(stream: OpenStream, text: string): void {
   stream.isBlocked = !stream.response.write(text);
-}
-
-/** Names and messages are written by tenants: characters that are invisible or change the direction of text are escaped. */
-function encodeView(view: ServerView): string {
-  return JSON.stringify(view, (_key, value: unknown) => (typeof value === 'string' ? escapeLine(value) : value));
 }
 
 function patchOf(before: string, after: string): string {

@@ -18,7 +18,6 @@ interface WatchedKindOptions<T extends KubeObject, S extends KubeObject> {
   readonly resource: Resource<T>;
   readonly transform: (object: T) => S;
   readonly indexes?: Indexes<S>;
-  readonly labelSelector?: string;
   /** Where to look if the user may not list all namespaces. */
   readonly namespace: string;
   /** Do not ask for all namespaces. */
@@ -127,7 +126,7 @@ export class WatchedKind<T extends KubeObject, S extends KubeObject> {
   }
 
   #watch(namespace: string | undefined): void {
-    const { resource, transform, indexes, labelSelector } = this.#options;
+    const { resource, transform, indexes } = this.#options;
     const { client, clock, random, onChange } = this.#deps;
     const informer = new Informer<T, S>(client, resource, {
       transform,
@@ -137,7 +136,6 @@ export class WatchedKind<T extends KubeObject, S extends KubeObject> {
       log: this.#interruptionLog(namespace),
       metrics: { ...silentMetrics, listed: () => this.#setStatus('live', undefined, namespace) },
       ...(namespace !== undefined && { namespace }),
-      ...(labelSelector !== undefined && { labelSelector }),
       ...(indexes !== undefined && { indexes }),
     });
     informer.onChange(onChange);

@@ -88,22 +88,13 @@ function Heading<Row>({
   isExtra,
   sorting,
 }: Column<Row> & { readonly sorting: Sorting | undefined }): VNode {
-  if (sort === undefined || sorting === undefined)
-    return (
-      <th scope="col" role="columnheader" class={isExtra === true ? 'extra' : ''}>
-        {title}
-      </th>
-    );
+  const attributes = { scope: 'col', role: 'columnheader', class: isExtra === true ? 'extra' : '' } as const;
+  if (sort === undefined || sorting === undefined) return <th {...attributes}>{title}</th>;
   const { by, sortBy } = sorting;
   const order = by === sort || by === opposite(sort) ? by : '';
   const isDescending = order.startsWith('-');
   return (
-    <th
-      scope="col"
-      role="columnheader"
-      class={isExtra === true ? 'extra' : ''}
-      aria-sort={order === '' ? 'none' : isDescending ? 'descending' : 'ascending'}
-    >
+    <th {...attributes} aria-sort={order === '' ? 'none' : isDescending ? 'descending' : 'ascending'}>
       <button type="button" onClick={() => sortBy(order === sort ? opposite(sort) : sort)}>
         {title} <span aria-hidden="true">{order === '' ? '↕' : isDescending ? '↓' : '↑'}</span>
       </button>
