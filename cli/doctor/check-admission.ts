@@ -9,49 +9,39 @@ import type { ObservedCluster } from './observe.js';
 const SOON_MS = 7 * 24 * 3_600_000;
 /** The Service of an EndpointSlice. */
 const SERVICE_LABEL = 'kubernetes.io/service-name';
-/** A test compares them with the manifests. */
-export const POLICY_NAMES: readonly string[] = [
-  ...['agent-blocks', 'agent-leases', 'binding-networks', 'capacity-nodes', 'claim-guard', 'claim-reference'],
-  ...[
-    'claim-status',
-    'lease-quarantine',
-    'launcher-creator',
-    'launcher-label',
-    'launcher-owner',
-    'pool-claim-status',
-    'pool-origin',
-  ],
-  ...[
-    'network-data',
-    'network-data-locks',
-    'responder-leases',
-    'responder-sets',
-    'responder-tables',
-    'status-networks',
-    'webhook-configurations',
-  ],
-  'configmap-informer',
-].map((name) => `holdfast-${name}`);
-/** Policies about kinds and processes that an installation of only controller and webhook does not have. */
-const POLICIES_OF_IPAM: readonly string[] = [
-  ...[
-    'agent-blocks',
-    'agent-leases',
-    'capacity-nodes',
-    'lease-quarantine',
-    'network-data',
-    'network-data-locks',
-    'pool-claim-status',
-    'responder-leases',
-    'responder-sets',
-    'responder-tables',
-    'pool-origin',
-  ],
-].map((name) => `holdfast-${name}`);
+/**
+ * The policies, without the prefix of their names. `ipam`: about kinds and processes that an installation of only controller and webhook does not
+ * have. A test compares them with the manifests.
+ */
+const POLICIES: Readonly<Record<string, 'ipam' | 'claims'>> = {
+  'agent-blocks': 'ipam',
+  'agent-leases': 'ipam',
+  'binding-networks': 'claims',
+  'capacity-nodes': 'ipam',
+  'claim-guard': 'claims',
+  'claim-reference': 'claims',
+  'claim-status': 'claims',
+  'lease-quarantine': 'ipam',
+  'launcher-creator': 'claims',
+  'launcher-label': 'claims',
+  'launcher-owner': 'claims',
+  'pool-claim-status': 'ipam',
+  'pool-origin': 'ipam',
+  'network-data': 'ipam',
+  'network-data-locks': 'ipam',
+  'responder-leases': 'ipam',
+  'responder-sets': 'ipam',
+  'responder-tables': 'ipam',
+  'status-networks': 'claims',
+  'webhook-configurations': 'claims',
+  'configmap-informer': 'claims',
+};
+export const POLICY_NAMES: readonly string[] = Object.keys(POLICIES).map((name) => `holdfast-${name}`);
 
 /** The names of the policies that the installation needs. */
 export function neededPolicies(observed: ObservedCluster): readonly string[] {
-  return allocatesAddresses(observed) ? POLICY_NAMES : POLICY_NAMES.filter((name) => !POLICIES_OF_IPAM.includes(name));
+  if (allocatesAddresses(observed)) return POLICY_NAMES;
+  return POLICY_NAMES.filter((name) => POLICIES[name.replace('holdfast-', '')] === 'claims');
 }
 
 /** Webhooks that the API server cannot call, or soon cannot. */
