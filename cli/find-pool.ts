@@ -15,17 +15,18 @@ export async function findPool(name: string, client: Pick<Client, 'get' | 'list'
   if (read.kind !== 'absent') return required(read, INSTALL_HOLDFAST);
   // users who may not list pools get no suggestion
   const others = valueOr(await readList(client, ADDRESS_POOLS), { forbidden: [] });
-  const similar = similarNames(name, others.map(candidateOf));
+  const similar = similarNames(
+    name,
+    others.map(({ metadata, spec }) => {
+      return { name: metadata.name, aliases: [spec.network, nadNamespaceOf({ metadata }) ?? []].flat() };
+    }),
+  );
   const shown = similar.slice(0, MAX_SUGGESTIONS).join(', ');
   const suggestion =
     similar.length === 0
       ? 'run kubectl get apools to list all pools'
       : `did you mean ${shown}${similar.length > MAX_SUGGESTIONS ? `, or another of ${similar.length}` : ''}?`;
   throw new CommandError(`AddressPool ${name} does not exist: ${suggestion}`);
-}
-
-function candidateOf(pool: AddressPool): Candidate {
-  return { name: pool.metadata.name, aliases: [pool.spec.network, nadNamespaceOf(pool) ?? []].flat() };
 }
 
 /** A name, and other texts by which people refer to it. */

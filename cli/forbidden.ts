@@ -30,15 +30,11 @@ export function qualifiedName({ plural, group }: Pick<Resource, 'plural' | 'grou
 export function describeForbidden({ message }: Pick<StatusError, 'message'>): string | undefined {
   const [, user = '', verb = '', resource = '', group = '', namespace] = REFUSAL.exec(message) ?? [];
   if (verb === '') return undefined;
-  const what = group === '' ? resource : withGroup(resource, group);
+  // `addresspools.ipam.holdfast.dev/status`, as `kubectl auth can-i` reads it
+  const [plural = '', ...subresource] = resource.split('/');
+  const what = [qualifiedName({ plural, group }), ...subresource].join('/');
   const where = namespace === undefined ? 'the whole cluster' : `namespace ${namespace}`;
   return `user "${user}" may not ${verb} ${what} in ${where}: ask an administrator for this right${roleFor(verb, group, what)}`;
-}
-
-/** `addresspools/status` → `addresspools.ipam.holdfast.dev/status`, as `kubectl auth can-i` reads it. */
-function withGroup(resource: string, group: string): string {
-  const [plural = '', ...subresource] = resource.split('/');
-  return [`${plural}.${group}`, ...subresource].join('/');
 }
 
 /** @param what the resource with its group */

@@ -27,10 +27,9 @@ export const STATEFUL_SETS = namespacedResource<InstalledWorkload>('apps/v1', 's
 
 interface ContainerStatus {
   name: string;
-  ready?: boolean;
   restartCount?: number;
   state?: { waiting?: { reason?: string; message?: string } };
-  lastState?: { terminated?: { reason?: string; message?: string; exitCode?: number } };
+  lastState?: { terminated?: { message?: string } };
 }
 
 export interface ProcessPod extends KubeObject {
@@ -53,6 +52,17 @@ export interface ProcessPod extends KubeObject {
 }
 export const PROCESS_PODS = namespacedResource<ProcessPod>('v1', 'pods', 'Pod');
 
+/** A node, with the fields that commands read. */
+export interface CheckedNode extends KubeObject {
+  spec?: { unschedulable?: boolean };
+  status?: { conditions?: { type: string; status: string }[] };
+}
+
+/** Whether a pod or a node is ready. */
+export function isReady({ status }: CheckedNode | ProcessPod): boolean {
+  return status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') === true;
+}
+
 export interface WebhookConfiguration extends KubeObject {
   webhooks?: {
     name: string;
@@ -67,10 +77,7 @@ export const WEBHOOK_KINDS: readonly Resource<WebhookConfiguration>[] = [
   clusterResource(ADMISSION, 'validatingwebhookconfigurations', 'ValidatingWebhookConfiguration'),
 ];
 
-interface Policy extends KubeObject {
-  status?: { typeChecking?: { expressionWarnings?: { warning: string }[] } };
-}
-export const POLICIES = clusterResource<Policy>(ADMISSION, 'validatingadmissionpolicies', 'ValidatingAdmissionPolicy');
+export const POLICIES = clusterResource(ADMISSION, 'validatingadmissionpolicies', 'ValidatingAdmissionPolicy');
 export const POLICY_BINDINGS = clusterResource(
   ADMISSION,
   'validatingadmissionpolicybindings',
@@ -169,7 +176,7 @@ export interface Installation {
   readonly leaders: readonly Lease[] | undefined;
   readonly configurations: readonly WebhookConfiguration[] | undefined;
   readonly endpointSlices: readonly EndpointSlice[] | undefined;
-  readonly policies: readonly Policy[] | undefined;
+  readonly policies: readonly KubeObject[] | undefined;
   readonly policyBindings: readonly KubeObject[] | undefined;
   /** `null`: it does not exist. */
   readonly parameters: Readonly<Record<string, string>> | null | undefined;
@@ -238,6 +245,7 @@ export interface ComponentState {
   readonly versions: readonly string[];
   /** The pod that leads; undefined for processes without election, or without a leader. */
   readonly leader: string | undefined;
+  /** As in `--feature-gates`; empty: the defaults. */
   readonly gates: string;
   /** The KubeVirt object decides about PersistentIPs. */
   readonly areGatesOfKubeVirt: boolean;

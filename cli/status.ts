@@ -1,12 +1,13 @@
 import { expiryOf, splitPem } from '../tls/pem.js';
 import { neededPolicies } from './doctor/check-admission.js';
-import { isReady } from './doctor/check-processes.js';
 import { isUnchecked } from './doctor/diagnose.js';
 import { type Finding, NOTHING_CHECKED, formatFindings, formatRefused, isError } from './doctor/finding.js';
 import type { ObservedCluster } from './doctor/observe.js';
-import { type ComponentState, componentsOf } from './installation.js';
+import { type ComponentState, componentsOf, isReady } from './installation.js';
 import { type Column, type Output, count, firstOfMany, tableLines } from './output.js';
 import type { Line } from './terminal.js';
+
+type ShownComponent = Omit<ComponentState, 'pods' | 'workload' | 'areGatesOfKubeVirt'>;
 
 /** The state of an installation, in a few lines. */
 export interface Status {
@@ -14,16 +15,7 @@ export interface Status {
   readonly checked: boolean;
   readonly healthy: boolean;
   readonly client: string;
-  readonly components: readonly {
-    readonly name: string;
-    readonly namespace: string;
-    readonly ready: number;
-    readonly wanted: number;
-    readonly versions: readonly string[];
-    readonly leader: string | undefined;
-    /** As in `--feature-gates`; empty: the defaults. */
-    readonly gates: string;
-  }[];
+  readonly components: readonly ShownComponent[];
   readonly webhooks: readonly {
     readonly name: string;
     /** Whether the API server could call it; absent: not tried. */
@@ -79,8 +71,6 @@ function webhooksOf({ configurations = [], trialCalls }: ObservedCluster): Statu
 
 /** `-o json` has all. */
 const MAX_NODES = 10;
-
-type ShownComponent = Status['components'][number];
 
 const COLUMNS: readonly Column<ShownComponent>[] = [
   { header: 'COMPONENT', value: ({ name }) => name },

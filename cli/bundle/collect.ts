@@ -1,7 +1,7 @@
 import type { Client } from '../../kube/client.js';
+import { resourcePath } from '../../kube/resource.js';
 import type { ApiRequest, Transport } from '../../kube/transport/transport.js';
-import { isReady } from '../doctor/check-processes.js';
-import { INSTALLED, PROCESS_PODS, type ProcessPod, componentOf } from '../installation.js';
+import { INSTALLED, PROCESS_PODS, type ProcessPod, componentOf, isReady } from '../installation.js';
 import { BUNDLED_KINDS, type BundledKind } from './kinds.js';
 import { type BundleNotes, type BundleOptions, describeBundle } from './notes.js';
 import { redactObject, redactText } from './redact.js';
@@ -180,8 +180,7 @@ function isAgent(pod: ProcessPod): boolean {
 }
 
 function outputsOfPod({ metadata: { namespace = '', name }, spec = {}, status = {} }: ProcessPod): ProcessOutput[] {
-  const base = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
-  const path = `${base}/${encodeURIComponent(name)}/log`;
+  const path = resourcePath(PROCESS_PODS, { namespace, name, subresource: 'log' });
   const restarted = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])]
     .filter(({ restartCount = 0 }) => restartCount > 0)
     .map((container) => container.name);
@@ -202,8 +201,9 @@ function outputsOfPod({ metadata: { namespace = '', name }, spec = {}, status = 
       request: { path, query, deadlineMs: DEADLINE_MS },
     })),
     ...metrics.map(({ port: { containerPort }, isSecure }): ProcessOutput => {
-      const target = encodeURIComponent(`${isSecure ? 'https:' : ''}${name}:${containerPort}`);
-      const request = { path: `${base}/${target}/proxy/metrics`, deadlineMs: DEADLINE_MS };
+      const target = { namespace, name: `${isSecure ? 'https:' : ''}${name}:${containerPort}` };
+      const proxied = resourcePath(PROCESS_PODS, { ...target, subresource: 'proxy/metrics' });
+      const request = { path: proxied, deadlineMs: DEADLINE_MS };
       return { path: ['metrics', `${namespace}.${name}.txt`], kind: 'metrics', request };
     }),
   ];

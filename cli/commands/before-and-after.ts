@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import type { Client } from '../../kube/client.js';
 import { systemClock } from '../../kube/clock.js';
-import { clusterResource } from '../../kube/resource.js';
+import { NODES } from '../../kube/resources.js';
 import { UsageError } from '../../process/read-arguments.js';
 import { addClusterFlags } from '../cluster-flags.js';
 import { defineCommand, nonEmptyName } from '../command.js';
 import { findNetwork } from '../connectivity/network.js';
-import { type PairedNode, usableNodes } from '../connectivity/pairs.js';
+import { usableNodes } from '../connectivity/pairs.js';
 import { testConnectivity } from '../connectivity/run.js';
 import { exitCodeOf, formatChecks } from '../doctor/check-report.js';
 import { CommandError } from '../exit-code.js';
@@ -15,8 +15,6 @@ import { printOutput } from '../output.js';
 import { observeTarget } from '../preflight/observe.js';
 import { preflight } from '../preflight/preflight.js';
 import { readList, valueOf } from '../reader.js';
-
-const PAIRED_NODES = clusterResource<PairedNode>('v1', 'nodes', 'Node');
 
 export const PREFLIGHT = defineCommand({
   usage: 'preflight',
@@ -87,7 +85,7 @@ export const CONNECTIVITY = defineCommand({
     connect(async ({ client, home, clusterFlags }) => {
       const network = await findNetwork(client, namespace ?? home, request.network);
       const image = request.image ?? (await imageOfAgents(client));
-      const nodes = request.nodes.length > 0 ? request.nodes : usableNodes((await client.list(PAIRED_NODES)).items);
+      const nodes = request.nodes.length > 0 ? request.nodes : usableNodes((await client.list(NODES)).items);
       if (nodes.length < 2)
         throw new CommandError(
           `${nodes.length === 0 ? 'no node takes' : 'only one node takes'} pods: a pair needs two`,

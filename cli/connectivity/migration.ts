@@ -4,7 +4,6 @@ import type { KubeObject } from '../../api/meta.js';
 import { CLAIM_VM_LABEL } from '../../api/names.js';
 import { type Pod, controllingVmi, isTerminal, networkStatuses, reportedIPsOf } from '../../api/pod.js';
 import type { Client } from '../../kube/client.js';
-import { isNotFound } from '../../kube/errors.js';
 import { namespacedResource } from '../../kube/resource.js';
 import { IPAM_CLAIMS, PODS, VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
 import { type CheckReport, reportCheck } from '../doctor/check-report.js';
@@ -55,11 +54,7 @@ async function migrate(
 ): Promise<{ readonly kept: string } | { readonly problem: string }> {
   const { client, objects, run } = deps;
   const { namespace } = objects;
-  const readVmi = () =>
-    objects.get(VIRTUAL_MACHINE_INSTANCES, name).catch((error: unknown) => {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    });
+  const readVmi = () => client.find(VIRTUAL_MACHINE_INSTANCES, { namespace, name });
   const isRunning = (vmi: VirtualMachineInstance | undefined) => vmi?.status?.phase === 'Running';
   const started = await objects.wait(readVmi, isRunning, timeoutMs);
   if (!started.isRight)

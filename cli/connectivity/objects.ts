@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../api/meta.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
-import { isNotFound, messageOf } from '../../kube/errors.js';
+import { messageOf } from '../../kube/errors.js';
 import type { Resource } from '../../kube/resource.js';
 import { CommandError } from '../exit-code.js';
 import { readList, valueOr } from '../reader.js';
@@ -80,7 +80,7 @@ export class TestObjects {
   async #removeOne(resource: Resource, name: string): Promise<string | undefined> {
     const text = `${resource.kind} ${this.namespace}/${name}`;
     try {
-      await this.#delete(resource, name);
+      await this.#client.delete(resource, { namespace: this.namespace, name });
       const end = this.#clock.now() + REMOVAL_MS;
       while (await this.#client.find(resource, { namespace: this.namespace, name })) {
         if (this.#clock.now() >= end) return `${text} is still being deleted`;
@@ -90,12 +90,6 @@ export class TestObjects {
     } catch (error) {
       return `${text} could not be removed: ${messageOf(error)}`;
     }
-  }
-
-  async #delete(resource: Resource, name: string): Promise<void> {
-    await this.#client.delete(resource, { namespace: this.namespace, name }).catch((error: unknown) => {
-      if (!isNotFound(error)) throw error;
-    });
   }
 
   #throwIfEnded(): void {

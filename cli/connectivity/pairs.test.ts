@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { type PairedNode, pairsOf, usableNodes } from './pairs.js';
+import type { CheckedNode } from '../installation.js';
+import { pairsOf, usableNodes } from './pairs.js';
 
 describe('the pairs of nodes of a connectivity test', () => {
   const named = (nodes: readonly string[], max: number) => pairsOf(nodes, max).pairs.map(({ from, to }) => from + to);
@@ -25,7 +26,7 @@ describe('the pairs of nodes of a connectivity test', () => {
   });
 
   it('are of nodes that take pods', () => {
-    const node = (name: string, ready: string, unschedulable = false): PairedNode => ({
+    const node = (name: string, ready: string, unschedulable = false): CheckedNode => ({
       metadata: { name },
       spec: { unschedulable },
       status: { conditions: [{ type: 'Ready', status: ready }] },

@@ -1,9 +1,4 @@
-import type { KubeObject } from '../../api/meta.js';
-
-export interface PairedNode extends KubeObject {
-  spec?: { unschedulable?: boolean };
-  status?: { conditions?: { type: string; status: string }[] };
-}
+import { type CheckedNode, isReady } from '../installation.js';
 
 export interface NodePair {
   readonly from: string;
@@ -11,12 +6,9 @@ export interface NodePair {
 }
 
 /** Returns the names of the nodes that take pods. */
-export function usableNodes(nodes: readonly PairedNode[]): string[] {
+export function usableNodes(nodes: readonly CheckedNode[]): string[] {
   return nodes
-    .filter(({ spec, status }) => {
-      const isReady = status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True');
-      return isReady === true && spec?.unschedulable !== true;
-    })
+    .filter((node) => isReady(node) && node.spec?.unschedulable !== true)
     .map(({ metadata }) => metadata.name)
     .sort();
 }

@@ -18,7 +18,7 @@ export interface ConnectivityPod extends KubeObject {
     phase?: string;
     conditions?: { type: string; status: string; message?: string }[];
     containerStatuses?: {
-      state?: { waiting?: { reason?: string; message?: string }; terminated?: { message?: string; exitCode?: number } };
+      state?: { waiting?: { reason?: string; message?: string }; terminated?: { message?: string } };
     }[];
   };
 }
@@ -89,10 +89,6 @@ export function attachmentOf(pod: ConnectivityPod): PodAttachment | undefined {
 
 export function isRunning({ status }: ConnectivityPod): boolean {
   return status?.phase === 'Running';
-}
-
-export function hasPodEnded({ status }: ConnectivityPod): boolean {
-  return status?.phase === 'Succeeded' || status?.phase === 'Failed';
 }
 
 /** Says what a pod waits for; undefined if it says nothing. */

@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../api/meta.js';
+import { isTerminal } from '../../api/pod.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { StatusError, isForbidden } from '../../kube/errors.js';
@@ -20,7 +21,6 @@ import {
   type PodRequest,
   attachmentOf,
   connectivityPod,
-  hasPodEnded,
   isRunning,
   resultOf,
   waitingReasonOf,
@@ -106,7 +106,7 @@ async function removeLeftovers(
   const before = clock.wall() - timeoutMs - DEADLINE_S * 1000;
   const isOld = ({ metadata }: KubeObject) => Date.parse(metadata.creationTimestamp ?? '') < before;
   const left = await Promise.all([
-    objects.removeLeftovers(CONNECTIVITY_PODS, (pod) => isOld(pod) && hasPodEnded(pod)),
+    objects.removeLeftovers(CONNECTIVITY_PODS, (pod) => isOld(pod) && isTerminal(pod)),
     objects.removeLeftovers(VIRTUAL_MACHINES, isOld),
   ]);
   for (const each of left.flat()) printStatus(`${each}: remove it by hand`);
@@ -131,7 +131,7 @@ async function checkPair(pair: NodePair, prefix: string, context: PairContext): 
     if (to === undefined || to.addresses.length === 0)
       return failedPair(pair, 'address', `the pod on ${pair.to} got no address on the network`);
     const asking = { ...base, name: `${prefix}-from`, node: pair.from, peers: to.addresses };
-    const asker = await startPod(asking, hasPodEnded, context, timeoutMs + CHECK_MS);
+    const asker = await startPod(asking, isTerminal, context, timeoutMs + CHECK_MS);
     if (typeof asker === 'string') return failedPair(pair, 'address', `the pod on ${pair.from} does not run: ${asker}`);
     const [from, result] = [attachmentOf(asker), resultOf(asker)];
     if (from === undefined || result === undefined)
@@ -164,7 +164,7 @@ async function startPod(
     throw error;
   }
   const read = () => objects.get(CONNECTIVITY_PODS, name);
-  const { value, isRight } = await objects.wait(read, (pod) => isReady(pod) || hasPodEnded(pod), waitMs);
+  const { value, isRight } = await objects.wait(read, (pod) => isReady(pod) || isTerminal(pod), waitMs);
   if (isRight && isReady(value)) return value;
   return (
     (await lastWarning(deps.client, request)) ?? waitingReasonOf(value) ?? `it is ${value.status?.phase ?? 'unknown'}`

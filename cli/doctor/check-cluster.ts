@@ -5,6 +5,7 @@ import {
   type JsonSchema,
   type InstalledWorkload,
   allocatesAddresses,
+  isReady,
   pluginFolderOf,
 } from '../installation.js';
 import { type Finding, errorOf, warningOf } from './finding.js';
@@ -52,11 +53,7 @@ function normal(path: string): string {
 /** Nodes whose clock differs from that of the API server, by the Leases that their kubelets renew. */
 export function checkClocks({ now, nodeLeases, nodes }: ObservedCluster): Finding[] {
   if (now === undefined) return [];
-  const ready = new Set(
-    (nodes ?? [])
-      .filter(({ status }) => status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True'))
-      .map(({ metadata }) => metadata.name),
-  );
+  const ready = new Set((nodes ?? []).filter(isReady).map(({ metadata }) => metadata.name));
   return (nodeLeases ?? []).flatMap(({ metadata: { name }, spec }) => {
     const age = now - Date.parse(spec?.renewTime ?? '');
     // the Lease of a node that is not ready is old because the kubelet does not renew it

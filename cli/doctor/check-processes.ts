@@ -7,7 +7,13 @@ import { IPS_ALLOCATED, LEASE_POOL, RESPONDERS_NAMESPACE } from '../../api/names
 import { parseNetworkConfig } from '../../api/networks/network-attachment.js';
 import { attachmentProblem } from '../../api/responders.js';
 import { docsUrl } from '../../process/docs-url.js';
-import { type ComponentState, type InstalledWorkload, type ProcessPod, componentsOf } from '../installation.js';
+import {
+  type ComponentState,
+  type InstalledWorkload,
+  type ProcessPod,
+  componentsOf,
+  isReady,
+} from '../installation.js';
 import { type Finding, errorOf, warningOf } from './finding.js';
 import { type ObservedCluster, inAllNamespaces } from './observe.js';
 
@@ -65,10 +71,6 @@ function checkReadiness({ name, workload, namespace, ready, wanted, pods }: Comp
       ? `run kubectl -n ${namespace} describe pod and kubectl logs for these pods; if they name the CNI folder, see ${docsUrl('how-to/install.md#adapt-the-nodes')}`
       : `run kubectl -n ${namespace} describe pod and kubectl logs for these pods`;
   return [errorOf('processes', object, problem, remedy)];
-}
-
-export function isReady({ status }: ProcessPod): boolean {
-  return status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') === true;
 }
 
 function describePod({ metadata: { name }, spec, status = {} }: ProcessPod): string {

@@ -19,6 +19,7 @@ import {
   VIRTUAL_MACHINES,
 } from '../../kube/resources.js';
 import {
+  type CheckedNode,
   INSTALLED,
   type Installation,
   STATEFUL_SETS,
@@ -39,10 +40,6 @@ import {
 const NODE_LEASES = 'kube-node-lease';
 const WARNINGS = 'type=Warning,involvedObject.apiVersion=kubevirt.io/v1';
 const LAUNCHERS = `${LAUNCHER_LABEL}=${LAUNCHER_LABEL_VALUE}`;
-
-interface CheckedNode extends KubeObject {
-  status?: { conditions?: { type: string; status: string }[] };
-}
 
 /** A lease, as far as the search for leaks needs it. */
 interface ObservedLease {

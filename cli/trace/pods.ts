@@ -1,7 +1,8 @@
 import { asRecord, asString, recordsIn } from '../../api/json.js';
 import { byAge, isBeingDeleted, joinKey } from '../../api/meta.js';
 import { MIGRATION_LABEL } from '../../api/names.js';
-import { type Pod, type PodCondition, isTerminal } from '../../api/pod.js';
+import { type Pod, isTerminal } from '../../api/pod.js';
+import { isReady } from '../installation.js';
 import { valueOf } from '../reader.js';
 import { guardFindings, launcherRefusalEvent, podStartEvent } from './events.js';
 import type { ObservedVmTrace, TracedVmi } from './observed.js';
@@ -83,7 +84,7 @@ function traceNodeOfPod({ agents }: ObservedVmTrace, name: string, phase: string
   if (read === undefined) return node('not served by Holdfast');
   if (read.kind !== 'found') return node('agent not shown', unreadFindings(read));
   const current = read.value.filter((pod) => !isTerminal(pod) && !isBeingDeleted(pod));
-  if (current.some((pod) => conditionOf(pod, 'Ready')?.status === 'True')) return node('agent ready');
+  if (current.some(isReady)) return node('agent ready');
   const health = phase === 'Pending' ? 'wrong' : 'warning';
   const effect = phase === 'Pending' ? 'this pod waits' : 'pods that run are not affected, but none can start here';
   const [agent] = current;
@@ -103,11 +104,8 @@ function whyNotReady(agent: Pod): string {
     const text = [asString(reason), asString(message)].filter((part) => part !== '').join(': ');
     if (text !== '') return ` (${text})`;
   }
-  const { reason = '', message = '' } = asRecord(conditionOf(agent, 'Ready'));
+  const ready = agent.status?.conditions?.find(({ type }) => type === 'Ready');
+  const { reason = '', message = '' } = asRecord(ready);
   const text = asString(message) || asString(reason);
   return text === '' ? '' : ` (${text})`;
-}
-
-function conditionOf(pod: Pod, type: string): PodCondition | undefined {
-  return pod.status?.conditions?.find((condition) => condition.type === type);
 }

@@ -4,13 +4,12 @@ import { VIRTUAL_MACHINE_INSTANCE_KIND, VIRTUAL_MACHINE_KIND } from '../../api/n
 import { ownerOfVmi } from '../../api/vm-claims.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
-import { StatusError } from '../../kube/errors.js';
 import { VIRTUAL_MACHINES } from '../../kube/resources.js';
 import { addClusterFlags } from '../cluster-flags.js';
 import { CommandError } from '../exit-code.js';
 import { similarNames } from '../find-pool.js';
 import type { Output } from '../output.js';
-import { valueOf } from '../reader.js';
+import { readList, valueOf } from '../reader.js';
 import type { Line, Span, Style } from '../terminal.js';
 import { traceClaim, traceLockedLeases } from './claims.js';
 import { traceNetwork, tracedNetworks, unknownNetworkFindings } from './networks.js';
@@ -64,14 +63,9 @@ async function listKeys(
   client: Pick<Client, 'list'>,
   options: { namespace?: string; fieldSelector?: string },
 ): Promise<{ namespace: string; name: string }[]> {
-  try {
-    const { items } = await client.list(VIRTUAL_MACHINES, { ...options, metadataOnly: true });
-    return items.map(({ metadata: { namespace = '', name } }) => ({ namespace, name }));
-  } catch (error) {
-    // suggestions are a service
-    if (error instanceof StatusError) return [];
-    throw error;
-  }
+  // suggestions are a service
+  const vms = valueOf(await readList(client, VIRTUAL_MACHINES, { ...options, metadataOnly: true }), []);
+  return vms.map(({ metadata: { namespace = '', name } }) => ({ namespace, name }));
 }
 
 /** The characters of a tree: those of Unicode for terminals, ASCII otherwise. */
