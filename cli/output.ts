@@ -82,8 +82,13 @@ function formatStyledTable(header: readonly string[], rows: readonly (readonly S
   });
 }
 
-export function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+export function count(number: number, noun: string, nouns = `${noun}s`): string {
+  return `${number} ${number === 1 ? noun : nouns}`;
+}
+
+/** Formats lines under a title; nothing if there are none. */
+export function section(title: string, lines: readonly string[]): string[] {
+  return lines.length === 0 ? [] : [`${title}:`, ...lines.map((line) => `  ${line}`), ''];
 }
 
 /** Names the first ones, and says how many more there are. */

@@ -1,7 +1,7 @@
 import type { Client } from '../../kube/client.js';
 import type { ClusterFlags } from '../cluster-client.js';
 import { CommandError } from '../exit-code.js';
-import { count } from '../output.js';
+import { count, section } from '../output.js';
 import { observeInstallation } from './observe.js';
 import {
   KEPT_POLICY,
@@ -168,10 +168,6 @@ function formatUsers({ users, nads }: ObservedData): string[] {
     ),
     ...section(`NADs with "type": "holdfast": ${nads.length}`, cut(nads)),
   ];
-}
-
-function section(title: string, lines: readonly string[]): string[] {
-  return lines.length === 0 ? [] : [`${title}:`, ...lines.map((line) => `  ${line}`), ''];
 }
 
 function cut(lines: readonly string[]): string[] {

@@ -1,10 +1,10 @@
-import { type AddressPool, type PoolSubnet, addressSpaceOf } from '../../api/address-pool.js';
+import { type PoolSubnet, addressSpaceOf } from '../../api/address-pool.js';
 import { splitKey } from '../../api/meta.js';
 import { groupBy } from '../group-by.js';
-import { formatTable } from '../output.js';
+import { count, formatTable, section } from '../output.js';
 import { shellWord } from '../shell-word.js';
 import type { ApplyFailure, ApplyResult } from './apply.js';
-import type { Conflict, LeftOut, LeftOutReason, NadChange, Plan, VmAddress } from './plan-types.js';
+import type { LeftOut, LeftOutReason, NadChange, Plan, VmAddress } from './plan-types.js';
 
 /** Longer lists are cut; JSON output contains all entries. */
 const MAX_LINES = 20;
@@ -25,7 +25,10 @@ export function formatMigrationPlan(plan: Plan): string[] {
     ...section('Pools', poolLines(plan)),
     ...section('Leases', leaseLines(plan)),
     ...section('Left out', leftOutLines(plan.leftOut)),
-    ...section('Conflicts that you have to resolve', conflictLines(plan.conflicts)),
+    ...section(
+      'Conflicts that you have to resolve',
+      firstLines(plan.conflicts, ({ subject, message }) => `${subject}: ${message}`),
+    ),
     ...section('Virtual machines', vmLines(plan.vms)),
     ...section('NADs that you have to change after the leases are created', plan.changes.flatMap(diffLines)),
   ];
@@ -40,10 +43,10 @@ export function formatOutlook(plan: Plan, command: string): string[] {
   const open = leases.filter(({ state }) => state !== 'done').length;
   const made = pools.filter(({ state }) => state === 'create').length;
   const summary = [
-    `${countNoun(made, 'pool')} and ${countNoun(open, 'lease')} to create`,
-    countNoun(leases.length - open, 'existing lease'),
+    `${count(made, 'pool')} and ${count(open, 'lease')} to create`,
+    count(leases.length - open, 'existing lease'),
     `${leftOut.length} left out`,
-    countNoun(conflicts.length, 'conflict'),
+    count(conflicts.length, 'conflict'),
   ].join(', ');
   if (conflicts.length > 0) {
     const decide = `Nothing has been written yet: ${summary}. Resolve the conflicts and run this command again.`;
@@ -62,9 +65,8 @@ export function formatOutlook(plan: Plan, command: string): string[] {
 export function formatResult(applied: ApplyResult, released: readonly string[], clusterFlags: string): string[] {
   const { poolsMade, leasesMade, leasesThere, reserved, failed } = applied;
   return [
-    `created ${countNoun(poolsMade.length, 'pool')} and ${countNoun(leasesMade.length, 'lease')}; ${countNoun(leasesThere.length, 'lease')} existed already; released ${countNoun(released.length, 'lease')} of pods that are gone`,
-    ...failed.slice(0, MAX_LINES).map(({ name, message }) => `failed: ${name}: ${message}`),
-    ...remainderLines(failed.length),
+    `created ${count(poolsMade.length, 'pool')} and ${count(leasesMade.length, 'lease')}; ${count(leasesThere.length, 'lease')} existed already; released ${count(released.length, 'lease')} of pods that are gone`,
+    ...firstLines(failed, ({ name, message }) => `failed: ${name}: ${message}`),
     ...reservedLines(reserved, clusterFlags),
   ];
 }
@@ -72,11 +74,8 @@ export function formatResult(applied: ApplyResult, released: readonly string[], 
 function reservedLines(reserved: ApplyResult['reserved'], clusterFlags: string): string[] {
   if (reserved.length === 0) return [];
   return [
-    `reserved because of conflicts: ${countNoun(reserved.length, 'address', 'addresses')}. After you have resolved a conflict, run the command for its address:`,
-    ...reserved
-      .slice(0, MAX_LINES)
-      .map(({ pool, address }) => `  kubectl holdfast unreserve ${pool} ${address}${clusterFlags}`),
-    ...remainderLines(reserved.length),
+    `reserved because of conflicts: ${count(reserved.length, 'address', 'addresses')}. After you have resolved a conflict, run the command for its address:`,
+    ...firstLines(reserved, ({ pool, address }) => `  kubectl holdfast unreserve ${pool} ${address}${clusterFlags}`),
   ];
 }
 
@@ -114,10 +113,6 @@ function waitingLine({ space, changes, missing }: MigrationStep): string {
   return `Not yet: address space ${space} (${changes.map(({ nad }) => nad).join(', ')}). Resolve first: ${shown}${rest}`;
 }
 
-function section(title: string, lines: readonly string[]): string[] {
-  return lines.length === 0 ? [] : [`${title}:`, ...lines.map((line) => `  ${line}`), ''];
-}
-
 function poolLines({ pools, leases }: Plan): string[] {
   const rows = pools.map(({ pool, network, state }) => {
     const own = leases.filter(({ request }) => request.pool === pool.metadata.name);
@@ -126,8 +121,8 @@ function poolLines({ pools, leases }: Plan): string[] {
       pool.metadata.name,
       network,
       addressSpaceOf(pool),
-      subnetsOf(pool),
-      namespacesOf(pool),
+      pool.spec.subnets.map(formatSubnet).join('; '),
+      pool.spec.namespaces?.join(' ') ?? 'all',
       state,
       `${own.length - done}`,
       `${done}`,
@@ -157,37 +152,24 @@ function leftOutLines(leftOut: readonly LeftOut[]): string[] {
   return Object.entries(REASON_TEXTS).flatMap(([reason, meaning]) => {
     const own = leftOut.filter((each) => each.reason === reason);
     if (own.length === 0) return [];
-    const lines = own
-      .slice(0, MAX_LINES)
-      .map(({ source, address, message }) => `  ${address === undefined ? '' : `${address}: `}${message} (${source})`);
-    return [`${own.length}: ${meaning}`, ...lines, ...remainderLines(own.length).map((line) => `  ${line}`)];
+    const lines = firstLines(
+      own,
+      ({ source, address, message }) => `${address === undefined ? '' : `${address}: `}${message} (${source})`,
+    );
+    return [`${own.length}: ${meaning}`, ...lines.map((line) => `  ${line}`)];
   });
 }
 
-function conflictLines(conflicts: readonly Conflict[]): string[] {
-  return [
-    ...conflicts.slice(0, MAX_LINES).map(({ subject, message }) => `${subject}: ${message}`),
-    ...remainderLines(conflicts.length),
-  ];
-}
-
 function vmLines(vms: readonly VmAddress[]): string[] {
-  const lines = vms
-    .slice(0, MAX_LINES)
-    .map(({ vm, nad, address, claim }) =>
-      claim
-        ? `${vm} has ${address} on ${nad} by a lease of its launcher. The VM will get a claim; to keep this address, request it in the annotation network.kubevirt.io/addresses`
-        : `${vm} has ${address} on ${nad} by a lease of its launcher, which ends with the launcher. For a persistent address, set "allowPersistentIPs": true in the NAD`,
-    );
-  return [...lines, ...remainderLines(vms.length)];
+  return firstLines(vms, ({ vm, nad, address, claim }) =>
+    claim
+      ? `${vm} has ${address} on ${nad} by a lease of its launcher. The VM will get a claim; to keep this address, request it in the annotation network.kubevirt.io/addresses`
+      : `${vm} has ${address} on ${nad} by a lease of its launcher, which ends with the launcher. For a persistent address, set "allowPersistentIPs": true in the NAD`,
+  );
 }
 
 function diffLines({ nad, path, removed, added }: NadChange): string[] {
   return [`NAD ${nad}, ${path}:`, ...removed.map((line) => `  - ${line}`), ...added.map((line) => `  + ${line}`)];
-}
-
-function subnetsOf({ spec }: AddressPool): string {
-  return spec.subnets.map(formatSubnet).join('; ');
 }
 
 function formatSubnet({ cidr, ranges, exclude, gateway }: PoolSubnet): string {
@@ -199,16 +181,12 @@ function formatSubnet({ cidr, ranges, exclude, gateway }: PoolSubnet): string {
   ].join(', ');
 }
 
-function namespacesOf(pool: AddressPool): string {
-  return pool.spec.namespaces?.join(' ') ?? 'all';
+function firstLines<T>(entries: readonly T[], format: (entry: T) => string): string[] {
+  return [...entries.slice(0, MAX_LINES).map(format), ...remainderLines(entries.length)];
 }
 
 function remainderLines(length: number): string[] {
   return length > MAX_LINES ? [`… and ${length - MAX_LINES} more: -o json prints all`] : [];
-}
-
-function countNoun(number: number, noun: string, many = `${noun}s`): string {
-  return `${number} ${number === 1 ? noun : many}`;
 }
 
 /** NADs that share addresses. They change together because each must know the allocations of the others. */
