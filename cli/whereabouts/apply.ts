@@ -32,8 +32,6 @@ export interface ApplyDeps {
   readonly concurrency: number;
   /** Of printed commands. */
   readonly clusterFlags: string;
-  /** Called after each lease. */
-  readonly onProgress: (done: number, of: number) => void;
 }
 
 /** A pool or lease that could not be created. */
@@ -76,11 +74,14 @@ export async function createPools(
   return there;
 }
 
-/** Creates leases in parallel. A failed lease is recorded and does not stop the others. */
+/**
+ * Creates leases in parallel. A failed lease is recorded and does not stop the others.
+ * @param deps with `onProgress`, which is called after each lease
+ */
 export async function createLeases(
   leases: readonly PlannedLease[],
   pods: Pick<ActivePods, 'has'>,
-  deps: ApplyDeps,
+  deps: ApplyDeps & { readonly onProgress: (done: number, of: number) => void },
   applied: ApplyResult,
 ): Promise<void> {
   let done = 0;

@@ -1,6 +1,5 @@
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
-import type { Connection } from '../cluster-client.js';
 import { CommandError } from '../exit-code.js';
 import { type OutputFormat, dataLines } from '../output.js';
 import { ActivePods } from './active-pods.js';
@@ -15,7 +14,7 @@ import {
 import { readSourceNads } from './nads.js';
 import { formatMigrationPlan, formatNextSteps, formatOutlook, formatResult, nextSteps } from './print.js';
 import { namespacesWithPools, observeForMigration } from './observe.js';
-import type { MigrationObservation, Plan, PlannedLease } from './plan-types.js';
+import type { MigrationObservation, Plan } from './plan-types.js';
 import { planMigration } from './plan.js';
 
 /** The default namespace of the objects of whereabouts. */
@@ -33,12 +32,9 @@ export interface MigrateOptions {
   readonly output: OutputFormat;
 }
 
-export interface MigrateDeps {
+export interface MigrateDeps extends ApplyDeps {
   readonly client: Pick<Client, 'get' | 'list' | 'listAs' | 'create' | 'patch' | 'delete'>;
   readonly clock: Pick<Clock, 'now' | 'wall' | 'sleep'>;
-  readonly concurrency: number;
-  /** Of printed commands. */
-  readonly clusterFlags: Connection['clusterFlags'];
   /** Prints a line of the result. */
   readonly print: (line: string) => void;
   /** Prints progress and problems, which are not part of the result. */
@@ -97,11 +93,8 @@ async function applyTwice(
   applied.failed = applied.failed.filter(({ name }) => !made.has(name));
   const pods = new ActivePods(now.pods);
   const gone = plan.leases.filter(({ name, pod }) => known.has(name) && !pods.has(pod));
-  const released = await releaseGonePods(
-    gone.filter(isPodLease),
-    applyDeps(deps, () => undefined),
-    applied,
-  );
+  const ofPods = gone.filter(({ request }) => request.owner.kind === 'Pod');
+  const released = await releaseGonePods(ofPods, deps, applied);
   const conflicts = later.conflicts.length;
   const next = nextSteps(later, plan, applied.failed);
   const result = { plan: asJson(plan), applied: { ...applied, released }, conflicts: later.conflicts, next };
@@ -119,28 +112,16 @@ async function applyPlan(
   deps: MigrateDeps,
 ): Promise<void> {
   let told = deps.clock.now();
-  const progress = (written: number, of: number) => {
+  const onProgress = (written: number, of: number) => {
     const now = deps.clock.now();
     if (now - told < PROGRESS_MS && written < of) return;
     told = now;
     deps.printStatus(`${written} of ${of} leases`);
   };
-  const usual = applyDeps(deps, progress);
-  const there = await createPools(plan.pools, usual, done);
+  const there = await createPools(plan.pools, deps, done);
   const leases = plan.leases.filter(({ request }) => there.has(request.pool));
-  await createLeases(leases, new ActivePods(pods), usual, done);
-  await reserveConflicts(plan.conflicts, there, usual, done);
-}
-
-function applyDeps(
-  { client, clock, concurrency, clusterFlags }: MigrateDeps,
-  progress: ApplyDeps['onProgress'],
-): ApplyDeps {
-  return { client, clock, concurrency, clusterFlags, onProgress: progress };
-}
-
-function isPodLease({ request }: PlannedLease): boolean {
-  return request.owner.kind === 'Pod';
+  await createLeases(leases, new ActivePods(pods), { ...deps, onProgress }, done);
+  await reserveConflicts(plan.conflicts, there, deps, done);
 }
 
 /** Without this check, nothing would be left to do for a mistyped name. */
