@@ -12,6 +12,7 @@ import { joinKey, objectKey } from '../../api/meta.js';
 import { interfaceNameOf } from '../../api/networks/network-selection.js';
 import { type NetworkStatus, type Pod, hasUid, isTerminal, networkStatuses, reportedIPsOf } from '../../api/pod.js';
 import { readableSelectionsIn } from '../claim-users.js';
+import { groupBy } from '../group-by.js';
 import type { SourceNad } from './nads.js';
 
 /** An interface that a pod reports. */
@@ -95,21 +96,20 @@ export interface ReportedAddress {
 export class ReportedAddresses {
   readonly unrequested: ReportedAddress[] = [];
   /** By NAD and address. */
-  readonly #byPlace = new Map<string, ReportedAddress[]>();
+  readonly #byPlace: ReadonlyMap<string, ReportedAddress[]>;
 
   constructor({ nads, pods }: { nads: readonly SourceNad[]; pods: ActivePods }) {
     const byKey = new Map(nads.map((nad) => [nad.key, nad]));
+    const requested: ReportedAddress[] = [];
     for (const pod of pods.all()) {
       for (const attachment of pods.reportedInterfaces(pod)) {
         const nad = byKey.get(attachment.nad);
         if (nad === undefined) continue;
-        const asks = requestsInterface(pod, attachment);
-        for (const address of attachment.addresses) {
-          if (asks) this.#add({ pod, nad, address });
-          else this.unrequested.push({ pod, nad, address });
-        }
+        const list = requestsInterface(pod, attachment) ? requested : this.unrequested;
+        list.push(...attachment.addresses.map((address) => ({ pod, nad, address })));
       }
     }
+    this.#byPlace = groupBy(requested, ({ nad, address }) => `${nad.key} ${formatAddress(address)}`);
   }
 
   *all(): Iterable<ReportedAddress> {
@@ -120,13 +120,6 @@ export class ReportedAddresses {
     const text = formatAddress(address);
     const shown = nads.flatMap(({ key }) => this.#byPlace.get(`${key} ${text}`) ?? []);
     return [...new Set(shown.map(({ pod }) => pod))];
-  }
-
-  #add(shown: ReportedAddress): void {
-    const key = `${shown.nad.key} ${formatAddress(shown.address)}`;
-    const there = this.#byPlace.get(key);
-    if (there === undefined) this.#byPlace.set(key, [shown]);
-    else there.push(shown);
   }
 }
 

@@ -9,7 +9,7 @@ import { groupBy } from '../group-by.js';
 import { type ActivePods, type ReportedAddress, ReportedAddresses } from './active-pods.js';
 import type { SourceNad } from './nads.js';
 import type { LeftOut, LeftOutReason } from './plan-types.js';
-import type { Allocation } from './allocations.js';
+import { type Allocation, cniNetworksOf } from './allocations.js';
 import type { TargetPools } from './target-pools.js';
 
 /** A pod that uses an address, or that whereabouts records for it. */
@@ -154,7 +154,7 @@ function resolveAllocation(allocation: Allocation, view: PlanContext, shown: Rep
     reason,
     source,
     message,
-    networks: [...new Set(nads.map(({ network }) => network))],
+    networks: cniNetworksOf(nads),
     address: formatAddress(address),
   });
   const pod = podOf(allocation, view, shown);

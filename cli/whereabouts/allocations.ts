@@ -142,14 +142,14 @@ function readOrphanPool(
     kind: 'range',
     subject: source,
     message: `has allocations of ${live.length} active pods, such as ${live[0] ?? ''}, but no NAD with whereabouts uses it: create its NAD again with the same range and network_name, or delete the pods`,
-    networks: networksOf(overlappingNads(object, nads)),
+    networks: cniNetworksOf(overlappingNads(object, nads)),
   });
 }
 
 function readPool(object: WhereaboutsObject, { own: nads, ...all }: PoolContext, found: ReadAllocations): void {
   const source = `IPPool ${objectKey(object)}`;
   const leave = (reason: LeftOutReason, message: string) =>
-    found.leftOut.push({ reason, source, message, networks: networksOf(nads) });
+    found.leftOut.push({ reason, source, message, networks: cniNetworksOf(nads) });
   if (!isRecord(object.spec)) return void leave('unreadable', `spec is ${describeValue(object.spec)}`);
   const { range, allocations = {} } = object.spec;
   if (allocations !== null && !isRecord(allocations)) {
@@ -163,10 +163,8 @@ function readPool(object: WhereaboutsObject, { own: nads, ...all }: PoolContext,
   const read = typeof range === 'string' ? readRange(range) : undefined;
   if (read === undefined) return void leave('unreadable', `spec.range is ${describeValue(range)}`);
   for (const [offset, allocation] of entries) {
-    readAllocation(
-      { ...read, offset, allocation, source: `${source} allocation ${describeValue(offset)}`, nads },
-      found,
-    );
+    const entry = { ...read, offset, allocation, source: `${source} allocation ${describeValue(offset)}`, nads };
+    readAllocation(entry, found);
   }
 }
 
@@ -194,27 +192,20 @@ function readAllocation(
   { first, prefixLength, offset, allocation, source, nads }: AllocationEntry,
   found: ReadAllocations,
 ): void {
-  const networks = networksOf(nads);
-  if (!/^\d{1,39}$/.test(offset)) {
-    const message = 'the key is not an offset from the first address of the range';
-    found.leftOut.push({ reason: 'unreadable', source, message, networks });
-    return;
-  }
+  const leave = (reason: LeftOutReason, message: string, of: Pick<LeftOut, 'address'> = {}) =>
+    found.leftOut.push({ reason, source, message, networks: cniNetworksOf(nads), ...of });
+  if (!/^\d{1,39}$/.test(offset))
+    return void leave('unreadable', 'the key is not an offset from the first address of the range');
   const value = first.value + BigInt(offset);
   const range = networkOf(first, prefixLength);
-  if (value >> BigInt(BITS[first.family]) !== 0n || !containsAddress(range, { family: first.family, value })) {
-    const message = `the offset is outside ${formatCidr(range)}`;
-    found.leftOut.push({ reason: 'outside', source, message, networks });
-    return;
-  }
+  if (value >> BigInt(BITS[first.family]) !== 0n || !containsAddress(range, { family: first.family, value }))
+    return void leave('outside', `the offset is outside ${formatCidr(range)}`);
   const address = { family: first.family, value };
   if (!isRecord(allocation)) {
-    const message = `it is ${describeValue(allocation)}, not an object`;
-    found.leftOut.push({ reason: 'unreadable', source, message, networks, address: formatAddress(address) });
-    return;
+    const problem = `it is ${describeValue(allocation)}, not an object`;
+    return void leave('unreadable', problem, { address: formatAddress(address) });
   }
-  const { id, podref, ifname, ipamclaimref } = allocation;
-  found.allocations.push({ source, address, nads, ...readUser({ id, podref, ifname, ipamclaimref }) });
+  found.allocations.push({ source, address, nads, ...readUser(allocation) });
 }
 
 function readReservation(
@@ -230,29 +221,16 @@ function readReservation(
     ),
   }));
   const read = readings.find(({ own }) => own.length > 0) ?? readings[0];
-  if (read === undefined) {
-    const message = 'its name is not an address';
-    found.leftOut.push({ reason: 'unreadable', source, message, networks: [] });
-    return;
-  }
-  const { address, own } = read;
-  const known = { networks: networksOf(own), address: formatAddress(address) };
-  if (own.length === 0) {
+  const leave = (reason: LeftOutReason, message: string) =>
     found.leftOut.push({
-      reason: 'no-nad',
-      source,
-      message: 'no NAD with whereabouts has a range that contains it',
-      ...known,
+      ...{ reason, source, message, networks: cniNetworksOf(read?.own ?? []) },
+      ...(read && { address: formatAddress(read.address) }),
     });
-    return;
-  }
-  if (!isRecord(object.spec)) {
-    const message = `spec is ${describeValue(object.spec)}`;
-    found.leftOut.push({ reason: 'unreadable', source, message, ...known });
-    return;
-  }
-  const { containerid: id, podref, ifname, ipamclaimref } = object.spec;
-  found.allocations.push({ source, address, nads: own, ...readUser({ id, podref, ifname, ipamclaimref }) });
+  if (read === undefined) return void leave('unreadable', 'its name is not an address');
+  const { address, own } = read;
+  if (own.length === 0) return void leave('no-nad', 'no NAD with whereabouts has a range that contains it');
+  if (!isRecord(object.spec)) return void leave('unreadable', `spec is ${describeValue(object.spec)}`);
+  found.allocations.push({ source, address, nads: own, ...readUser({ ...object.spec, id: object.spec.containerid }) });
 }
 
 type AllocationUser = Pick<Allocation, 'pod' | 'containerID' | 'interface' | 'claim'>;
@@ -275,6 +253,7 @@ function readObjectRef(value: unknown): { namespace: string; name: string } | un
   return namespace === undefined || name === undefined ? undefined : { namespace, name };
 }
 
-function networksOf(nads: readonly SourceNad[]): string[] {
+/** Returns the CNI networks of NADs, each once. */
+export function cniNetworksOf(nads: readonly SourceNad[]): string[] {
   return [...new Set(nads.map(({ network }) => network))];
 }

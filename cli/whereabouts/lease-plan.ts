@@ -1,5 +1,6 @@
 import type { AddressLease, LeaseOwner } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
+import { omitUndefined } from '../../api/json.js';
 import { objectKey } from '../../api/meta.js';
 import { CLAIM_NAD } from '../../api/names.js';
 import { type Pod, staticPodUidOf } from '../../api/pod.js';
@@ -14,9 +15,11 @@ import {
   stateOf,
 } from '../../addressing/lease/lease.js';
 import { readableSelectionsIn } from '../claim-users.js';
+import { groupBy } from '../group-by.js';
 import { reservationOf } from '../reserve.js';
 import type { ActivePods } from './active-pods.js';
 import type { AddressUser } from './address-users.js';
+import { cniNetworksOf } from './allocations.js';
 import type { SourceNad } from './nads.js';
 import type { Conflict, MigrationObservation, PlannedLease } from './plan-types.js';
 import type { TargetPools } from './target-pools.js';
@@ -25,7 +28,8 @@ import type { TargetPools } from './target-pools.js';
 interface ExistingObjects {
   /** By name; a string is the error of an invalid lease. */
   readonly leases: ReadonlyMap<string, LeaseRecord | string>;
-  readonly claims: ClaimAddresses;
+  /** The claims that show an address in their status, by address space and address. */
+  readonly claims: ReadonlyMap<string, readonly IPAMClaim[]>;
   readonly pods: ActivePods;
 }
 
@@ -35,7 +39,13 @@ export function readExisting(
 ): ExistingObjects {
   const read = new Map<string, LeaseRecord | string>();
   for (const lease of leases) read.set(lease.metadata.name, readLeaseOrError(lease));
-  return { leases: read, claims: new ClaimAddresses(claims, (claim) => spacesOf(claim, nads, targets)), pods };
+  const byAddress = groupBy(claims, (claim) => {
+    const addresses = (claim.status?.ips ?? []).flatMap((text) => readAddress(text) ?? []).map(formatAddress);
+    if (addresses.length === 0) return [];
+    const spaces = [...spacesOf(claim, nads, targets)];
+    return spaces.flatMap((space) => addresses.map((address) => `${space} ${address}`));
+  });
+  return { leases: read, claims: byAddress, pods };
 }
 
 /** Plans the lease of an address in use, or returns the conflict that prevents it. @param clusterFlags of printed commands */
@@ -48,7 +58,7 @@ export function planLease(
   if (claimant === undefined) return undefined;
   const { address, pool, nad, pod, source } = claimant;
   const subject = `${formatAddress(address)} in address space ${pool.addressSpace}`;
-  const networks = [...new Set(claimants.map((each) => each.nad.network))];
+  const networks = cniNetworksOf(claimants.map((each) => each.nad));
   const name = leaseName(pool.addressSpace, address);
   const conflict = (kind: Conflict['kind'], message: string): Conflict => ({
     ...{ kind, subject, message, networks },
@@ -68,7 +78,7 @@ export function planLease(
       `belongs to pod ${objectKey(pod)} (${source}), or ${or} does: the others belonged to an earlier pod of that name, and this pod has not reported its address yet. Run this command again when the pod is running, or delete the pod`,
     );
   }
-  const claims = taken.claims.claimsWith(pool.addressSpace, formatAddress(address));
+  const claims = taken.claims.get(`${pool.addressSpace} ${formatAddress(address)}`) ?? [];
   const other = claims.find((each) => !isPodOfClaim(claimant, each));
   if (other !== undefined) {
     const shows = `IPAMClaim ${objectKey(other)} shows it`;
@@ -124,14 +134,8 @@ function leaseRequestOf(claimant: AddressUser, claim: IPAMClaim | undefined): Le
   // a claim's lease names no node because its VM may move
   if (claim !== undefined) return { ...of, owner: leaseOwnerOf(claim) };
   const node = pod.spec?.nodeName;
-  return {
-    ...of,
-    owner: podOwnerOf(pod),
-    ...(node && { node }),
-    ...(containerID !== undefined && { containerID }),
-    ...(podInterface !== undefined && { interface: podInterface }),
-    ...(mac !== undefined && { mac }),
-  };
+  const reported = omitUndefined({ containerID, interface: podInterface, mac });
+  return { ...of, owner: podOwnerOf(pod), ...(node && { node }), ...reported };
 }
 
 function podOwnerOf(pod: Pod): LeaseOwner {
@@ -157,30 +161,6 @@ function spacesOf({ metadata, spec }: IPAMClaim, nads: readonly SourceNad[], tar
   const near = of.filter((nad) => nad.namespace === namespace);
   const serving = [made, near, of].find(({ length }) => length > 0) ?? [];
   return new Set(serving.flatMap((nad) => targets.serving(nad, namespace)?.addressSpace ?? []));
-}
-
-/** The addresses in the status of claims, which belong to those claims. */
-class ClaimAddresses {
-  /** By address space and address. */
-  readonly #claims = new Map<string, IPAMClaim[]>();
-
-  constructor(claims: readonly IPAMClaim[], spacesOfClaim: (claim: IPAMClaim) => Iterable<string>) {
-    for (const claim of claims) {
-      const addresses = (claim.status?.ips ?? []).flatMap((text) => readAddress(text) ?? []).map(formatAddress);
-      if (addresses.length === 0) continue;
-      for (const space of spacesOfClaim(claim)) {
-        for (const address of addresses) this.#add(`${space} ${address}`, claim);
-      }
-    }
-  }
-
-  claimsWith(space: string, address: string): readonly IPAMClaim[] {
-    return this.#claims.get(`${space} ${address}`) ?? [];
-  }
-
-  #add(key: string, claim: IPAMClaim): void {
-    this.#claims.set(key, [...(this.#claims.get(key) ?? []), claim]);
-  }
 }
 
 function readLeaseOrError(lease: AddressLease): LeaseRecord | string {

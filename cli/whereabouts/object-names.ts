@@ -1,5 +1,5 @@
 import { isRecord } from '../../api/json.js';
-import { type Address, AddressError, parseAddress, parseAddressOrPrefix } from '../../addressing/address/address.js';
+import { type Address, AddressError, parseAddressOrPrefix, readAddress } from '../../addressing/address/address.js';
 import { formatCidr, networkOf } from '../../addressing/address/cidr.js';
 import type { WhereaboutsObject } from './plan-types.js';
 
@@ -10,7 +10,8 @@ import type { WhereaboutsObject } from './plan-types.js';
  * @param range a CIDR
  */
 export function ipPoolName(range: string, networkName = '', node = ''): string {
-  return [networkName, node, normalizeRange(range)].filter((part) => part !== '').join('-');
+  const zeroed = range.endsWith(':') ? `${range}0` : range;
+  return [networkName, node, zeroed.replaceAll(/[:/]/g, '-')].filter((part) => part !== '').join('-');
 }
 
 /** Returns a range as written, and as newer versions of whereabouts write it: without host bits, and the network of `first-last/length`. */
@@ -36,7 +37,9 @@ export function readReservationName(
 ): { networkName: string; address: Address }[] {
   return ['', ...networkNames].flatMap((networkName) => {
     const prefix = networkName === '' ? '' : `${networkName}-`;
-    const address = name.startsWith(prefix) ? readNamedAddress(name.slice(prefix.length)) : undefined;
+    if (!name.startsWith(prefix)) return [];
+    const text = name.slice(prefix.length);
+    const address = readAddress(text) ?? readAddress(text.replaceAll('-', ':'));
     return address === undefined ? [] : [{ networkName, address }];
   });
 }
@@ -52,23 +55,4 @@ export function sliceNames(slices: readonly WhereaboutsObject[], network: string
     if (typeof nodeName !== 'string' || typeof sliceRange !== 'string' || sliceRange === '') return [];
     return [ipPoolName(sliceRange, networkName, nodeName)];
   });
-}
-
-function normalizeRange(range: string): string {
-  return appendZero(range).replaceAll(/[:/]/g, '-');
-}
-
-function appendZero(text: string): string {
-  return text.endsWith(':') ? `${text}0` : text;
-}
-
-function readNamedAddress(text: string): Address | undefined {
-  for (const candidate of [text, text.replaceAll('-', ':')]) {
-    try {
-      return parseAddress(candidate);
-    } catch (error) {
-      if (!(error instanceof AddressError)) throw error;
-    }
-  }
-  return undefined;
 }
