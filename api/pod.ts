@@ -27,6 +27,9 @@ export interface PodCondition {
   lastTransitionTime?: string;
 }
 
+/** Selects the launchers, like {@link isLauncher}. */
+export const LAUNCHER_SELECTOR = `${LAUNCHER_LABEL}=${LAUNCHER_LABEL_VALUE}`;
+
 export function isLauncher(pod: Pod): boolean {
   return pod.metadata.labels?.[LAUNCHER_LABEL] === LAUNCHER_LABEL_VALUE;
 }

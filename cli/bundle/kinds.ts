@@ -1,4 +1,5 @@
-import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, LEASE_OWNER_NAMESPACE } from '../../api/names.js';
+import { LEASE_OWNER_NAMESPACE } from '../../api/names.js';
+import { LAUNCHER_SELECTOR } from '../../api/pod.js';
 import type { KubeObject } from '../../api/meta.js';
 import { EVENTS } from '../../kube/events.js';
 import { LEASES } from '../../kube/leader-election.js';
@@ -75,8 +76,7 @@ export const BUNDLED_KINDS: readonly BundledKind[] = [
     ),
   },
   {
-    ...{ resource: PODS, name: 'launchers', from: 'tenants' },
-    labelSelector: `${LAUNCHER_LABEL}=${LAUNCHER_LABEL_VALUE}`,
+    ...{ resource: PODS, name: 'launchers', from: 'tenants', labelSelector: LAUNCHER_SELECTOR },
     reduce: reduceTo('spec.nodeName', 'status.phase', 'status.podIPs', 'status.conditions', 'status.reason'),
   },
   { resource: NODES, from: 'cluster', reduce: reduceNode },

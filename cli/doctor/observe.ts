@@ -1,10 +1,10 @@
 import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type KubeObject, joinKey } from '../../api/meta.js';
-import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, MIRROR_POD_ANNOTATION, RESPONDERS_NAMESPACE } from '../../api/names.js';
+import { MIRROR_POD_ANNOTATION, RESPONDERS_NAMESPACE } from '../../api/names.js';
 import type { KubeVirt, VirtualMachine } from '../../api/kubevirt.js';
 import type { NetworkAttachmentDefinition } from '../../api/networks/network-attachment.js';
-import type { Pod } from '../../api/pod.js';
+import { LAUNCHER_SELECTOR, type Pod } from '../../api/pod.js';
 import { type Event, EVENTS } from '../../kube/events.js';
 import { type Lease, LEASES } from '../../kube/leader-election.js';
 import {
@@ -39,7 +39,6 @@ import {
 
 const NODE_LEASES = 'kube-node-lease';
 const WARNINGS = 'type=Warning,involvedObject.apiVersion=kubevirt.io/v1';
-const LAUNCHERS = `${LAUNCHER_LABEL}=${LAUNCHER_LABEL_VALUE}`;
 
 /** A lease, as far as the search for leaks needs it. */
 interface ObservedLease {
@@ -168,7 +167,7 @@ async function observeData(
     reader.listAs(VIRTUAL_MACHINES, pickVm),
     reader.list(NAMESPACES, { metadataOnly: true }),
     reader.listAs(EVENTS, readEvent, { fieldSelector: WARNINGS }),
-    reader.listAs(PODS, pickLauncher, { labelSelector: LAUNCHERS }),
+    reader.listAs(PODS, pickLauncher, { labelSelector: LAUNCHER_SELECTOR }),
   ]);
   // after what needs them: objects that are created meanwhile would seem to lack them
   const nads = await reader.list(NETWORK_ATTACHMENT_DEFINITIONS);
@@ -190,7 +189,7 @@ async function observeNamespace(
     known.claims ?? reader.list(IPAM_CLAIMS, { namespace }),
     known.vms ?? reader.listAs(VIRTUAL_MACHINES, pickVm, { namespace }),
     known.events ?? reader.listAs(EVENTS, readEvent, { namespace, fieldSelector: WARNINGS }),
-    known.launchers ?? reader.listAs(PODS, pickLauncher, { namespace, labelSelector: LAUNCHERS }),
+    known.launchers ?? reader.listAs(PODS, pickLauncher, { namespace, labelSelector: LAUNCHER_SELECTOR }),
     known.namespaces === undefined ? readObject(reader.client, NAMESPACES, { name: namespace }) : undefined,
   ]);
   const nads = known.nads ?? (await reader.list(NETWORK_ATTACHMENT_DEFINITIONS, { namespace }));

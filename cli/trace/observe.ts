@@ -3,15 +3,9 @@ import { type AddressPool, addressSpaceOf } from '../../api/address-pool.js';
 import { type IPAMClaim, labelValue } from '../../api/ipam-claim.js';
 import { readIpamDelegation } from '../../api/networks/ipam-delegation.js';
 import { joinKey, splitKey } from '../../api/meta.js';
-import {
-  CLAIM_VM_LABEL,
-  LAUNCHER_LABEL,
-  LAUNCHER_LABEL_VALUE,
-  LEASE_OWNER_NAME,
-  LEASE_OWNER_NAMESPACE,
-} from '../../api/names.js';
+import { CLAIM_VM_LABEL, LEASE_OWNER_NAME, LEASE_OWNER_NAMESPACE } from '../../api/names.js';
 import type { NetworkAttachmentDefinition } from '../../api/networks/network-attachment.js';
-import { type Pod, controllingVmi, isTerminal } from '../../api/pod.js';
+import { LAUNCHER_SELECTOR, type Pod, controllingVmi, isTerminal } from '../../api/pod.js';
 import { possibleClaimNames } from '../../api/vm-claims.js';
 import { parseAddress } from '../../addressing/address/address.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
@@ -53,7 +47,7 @@ export async function observeVmTrace(
     readObject(client, VIRTUAL_MACHINES, ref),
     readObject(client, VIRTUAL_MACHINE_INSTANCES, ref),
     readObject(client, NAMESPACES, { name: namespace }),
-    readList(client, PODS, { namespace, labelSelector: `${LAUNCHER_LABEL}=${LAUNCHER_LABEL_VALUE}` }),
+    readList(client, PODS, { namespace, labelSelector: LAUNCHER_SELECTOR }),
     readList(client, IPAM_CLAIMS, { namespace, labelSelector: `${CLAIM_VM_LABEL}=${labelValue(name)}` }),
     readEvents(client, ref),
   ]);

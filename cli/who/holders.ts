@@ -1,7 +1,8 @@
 import type { LeaseOwner } from '../../api/address-lease.js';
 import { addressSpaceOf } from '../../api/address-pool.js';
 import { type IPAMClaim, claimOwnerOf, labelValue } from '../../api/ipam-claim.js';
-import { IPAM_CLAIM_KIND, LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, LEASE_MAC } from '../../api/names.js';
+import { IPAM_CLAIM_KIND, LEASE_MAC } from '../../api/names.js';
+import { LAUNCHER_SELECTOR } from '../../api/pod.js';
 import { type Address, formatAddress } from '../../addressing/address/address.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
 import { describeLock } from '../../addressing/lease/lease-network-data.js';
@@ -172,8 +173,8 @@ async function claimOf({ namespace, name, uid }: LeaseOwner, client: ReadClient)
 /** Empty if there are none, or the user may not read them. */
 async function podsOf(claim: IPAMClaim, client: ReadClient): Promise<string> {
   const { namespace } = claim.metadata;
-  const labelSelector = `${LAUNCHER_LABEL}=${LAUNCHER_LABEL_VALUE}`;
-  const pods = valueOr(await readList(client, PODS, { namespace, labelSelector }), { forbidden: [] });
+  const read = await readList(client, PODS, { namespace, labelSelector: LAUNCHER_SELECTOR });
+  const pods = valueOr(read, { forbidden: [] });
   const users = new ClaimUsers([claim]);
   return pods
     .filter((pod) => users.has(pod))
