@@ -4,7 +4,7 @@ import type { IPAMClaim } from '../api/ipam-claim.js';
 import { StatusError } from '../kube/errors.js';
 import type { Resource } from '../kube/resource.js';
 import type { Client, ListOptions } from '../kube/client.js';
-import { type IpsOptions, listIps } from './ips.js';
+import { listIps } from './ips.js';
 import { CommandError } from './exit-code.js';
 import { textOf } from './terminal.js';
 
@@ -68,7 +68,7 @@ function clientOf(mayseeLeases: boolean, asked: ListOptions[] = []): Pick<Client
   return { list } as unknown as Pick<Client, 'list'>;
 }
 
-const HERE: IpsOptions = { allNamespaces: false };
+const HERE = { allNamespaces: false };
 const EVERYWHERE = { ...HERE, allNamespaces: true };
 
 async function linesOf(...args: Parameters<typeof listIps>): Promise<string[]> {

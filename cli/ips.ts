@@ -4,16 +4,11 @@ import { isBeingDeleted, joinKey, objectKey } from '../api/meta.js';
 import { IPS_ALLOCATED, LEASE_OWNER_NAMESPACE } from '../api/names.js';
 import type { Client } from '../kube/client.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS, VIRTUAL_MACHINES } from '../kube/resources.js';
+import type { CommonOptions } from './command.js';
 import { groupBy } from './group-by.js';
 import { type Column, type Output, tableLines } from './output.js';
 import { INSTALL_HOLDFAST, readList, required, valueOf } from './reader.js';
 import type { TracedVm } from './trace/observed.js';
-
-export interface IpsOptions {
-  /** Default: that of the context. */
-  readonly namespace?: string;
-  readonly allNamespaces: boolean;
-}
 
 /** The addresses of one interface, or the reason why it has none. */
 interface IpsRow {
@@ -47,7 +42,11 @@ const COLUMNS: readonly Column<IpsRow>[] = [
 const NAMESPACE: Column<IpsRow> = { header: 'NAMESPACE', value: ({ namespace }) => namespace };
 
 /** @param home the namespace of the context */
-export async function listIps(options: IpsOptions, client: Pick<Client, 'list'>, home: string): Promise<Output> {
+export async function listIps(
+  options: Omit<CommonOptions, 'output'>,
+  client: Pick<Client, 'list'>,
+  home: string,
+): Promise<Output> {
   const namespace = options.allNamespaces ? undefined : (options.namespace ?? home);
   const [claims, leases, vms] = await Promise.all([
     readList(client, IPAM_CLAIMS, { namespace }),

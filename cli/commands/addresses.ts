@@ -1,12 +1,14 @@
 import { systemClock } from '../../kube/clock.js';
+import { IPAM_CLAIMS } from '../../kube/resources.js';
 import { UsageError } from '../../process/read-arguments.js';
 import { describeValue } from '../../api/json.js';
 import { defineCommand, nonEmptyName } from '../command.js';
 import { CommandError, ExitCode } from '../exit-code.js';
 import { findPool } from '../find-pool.js';
 import { printOutput } from '../output.js';
+import { readList, valueOr } from '../reader.js';
 import { showPool } from '../usage/pool.js';
-import { listPools, readAllUsage, readClaims, readPoolUsage } from '../usage/pools.js';
+import { listPools, readAllUsage, readUsage } from '../usage/pools.js';
 import { listIps } from '../ips.js';
 import { type Reservation, checkReservation, reserve, unreserve } from '../reserve.js';
 import { releaseByHand } from '../release/release.js';
@@ -35,7 +37,8 @@ export const POOL = defineCommand({
   run: ({ name, output }, { terminal, connect }) =>
     connect(async ({ client }) => {
       const pool = await findPool(name, client);
-      const [usage, claims] = await Promise.all([readPoolUsage(client, pool), readClaims(client)]);
+      const [usage, read] = await Promise.all([readUsage(client, pool), readList(client, IPAM_CLAIMS)]);
+      const claims = valueOr(read, { forbidden: undefined });
       const { columns } = terminal;
       printOutput(output, showPool({ pool, ...usage, claims, now: systemClock.wall(), columns }), terminal.print);
       return ExitCode.done;

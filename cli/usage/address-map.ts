@@ -62,7 +62,7 @@ export function addressMapOf(
   const subnets = pool.subnets.map((subnet) => {
     const { cidr } = subnet;
     const leased = (bySubnet.get(subnet) ?? []).map((lease) => ({
-      ...rangeOfValue(lease.address.value),
+      ...{ first: lease.address.value, last: lease.address.value },
       state: leasedState(lease, { pool, subnet, times, now }),
     }));
     const inBlocks = lent
@@ -138,8 +138,4 @@ function append(runs: AddressRun[], run: AddressRun): void {
   const before = runs.at(-1);
   if (before?.state === run.state && before.node === run.node) runs.splice(-1, 1, { ...before, last: run.last });
   else runs.push(run);
-}
-
-function rangeOfValue(value: bigint): Range {
-  return { first: value, last: value };
 }

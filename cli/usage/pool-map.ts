@@ -27,25 +27,23 @@ export function subnetLines(subnet: SubnetMap, width: number, isUnicode: boolean
   const shown = focusOf(subnet);
   const range = rangeOf(shown);
   const label = Math.max(formatAddress({ family: cidr.family, value: range.last }).length, 15);
-  const perRow = powerOfTwoUpTo(Math.min(Math.max(width - label - 1, MIN_CELLS), MAX_CELLS));
+  // a power of two
+  const perRow = 2 ** Math.floor(Math.log2(Math.min(Math.max(width - label - 1, MIN_CELLS), MAX_CELLS)));
   const cells = cellsOf(runs, range, perRow * MAX_ROWS);
   const size = cells[0] === undefined ? 1n : cells[0].last - cells[0].first + 1n;
   const rows: Line[] = [];
   for (let from = 0; from < cells.length; from += perRow)
     rows.push(rowLine(cells.slice(from, from + perRow), cidr.family, { label, isUnicode }));
+  const isPart = shown.prefixLength !== cidr.prefixLength;
   return [
     [
       { text: formatCidr(cidr), style: 'bold' },
-      ...focusNote(cidr, shown),
+      ...(isPart ? [`: ${formatCidr(shown)}, which contains all of its leases`] : []),
       `; one character is ${size === 1n ? 'one address' : `${size} addresses`}`,
     ],
     ...rows,
     legendLine(cells, isUnicode),
   ];
-}
-
-function focusNote(cidr: Cidr, shown: Cidr): string[] {
-  return shown.prefixLength === cidr.prefixLength ? [] : [`: ${formatCidr(shown)}, which contains all of its leases`];
 }
 
 /** Returns the subnet, or the smallest block of a large subnet that contains all of its leases. */
@@ -112,10 +110,6 @@ function legendLine(cells: readonly Cell[], isUnicode: boolean): Line {
     ? [', ', { text: 'in a block of a node', style: 'cyan' }]
     : [];
   return [`  ${parts.join(', ')}`, ...lent];
-}
-
-function powerOfTwoUpTo(limit: number): number {
-  return 2 ** Math.floor(Math.log2(limit));
 }
 
 /** Some neighbouring addresses, as one character of a terminal or one rectangle of a page. */

@@ -6,13 +6,12 @@ import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import { compilePool } from '../../addressing/pool/pool.js';
 import { type AddressPool, addressSpaceOf, nadNamespaceOf } from '../../api/address-pool.js';
 import { BAD_POOL_CONDITIONS, PoolCondition } from '../../api/conditions.js';
-import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { type Condition, isBeingDeleted } from '../../api/meta.js';
 import type { Client } from '../../kube/client.js';
-import { ADDRESS_BLOCKS, ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS } from '../../kube/resources.js';
+import { ADDRESS_BLOCKS, ADDRESS_LEASES, ADDRESS_POOLS } from '../../kube/resources.js';
 import { groupBy } from '../group-by.js';
 import { type Column, type Output, tableLines } from '../output.js';
-import { INSTALL_HOLDFAST, readList, required, valueOr } from '../reader.js';
+import { INSTALL_HOLDFAST, readList, required } from '../reader.js';
 import type { Span, Style } from '../terminal.js';
 import { SpaceLeases } from './space-leases.js';
 import { type StateCounts, countFamily } from './summary.js';
@@ -165,20 +164,12 @@ type ListClient = Pick<Client, 'list' | 'listAs'>;
 /** Reads all pools, with leases and blocks. @throws {CommandError} if Holdfast is not installed */
 export async function readAllUsage(client: ListClient): Promise<Usage & { pools: readonly AddressPool[] }> {
   const pools = required(await readList(client, ADDRESS_POOLS), INSTALL_HOLDFAST);
-  return { pools, ...(await readUsage(client, undefined)) };
+  return { pools, ...(await readUsage(client)) };
 }
 
-/** Reads the leases of the address space of a pool, and the blocks. */
-export function readPoolUsage(client: ListClient, pool: AddressPool): Promise<Usage> {
-  return readUsage(client, `spec.addressSpace=${addressSpaceOf(pool)}`);
-}
-
-/** Reads all claims; undefined if the user may not list them in all namespaces. */
-export async function readClaims(client: Pick<Client, 'list'>): Promise<readonly IPAMClaim[] | undefined> {
-  return valueOr(await readList(client, IPAM_CLAIMS), { forbidden: undefined });
-}
-
-async function readUsage(client: ListClient, fieldSelector: string | undefined): Promise<Usage> {
+/** Reads the blocks, and the leases of all address spaces or of that of a pool. */
+export async function readUsage(client: ListClient, pool?: AddressPool): Promise<Usage> {
+  const fieldSelector = pool && `spec.addressSpace=${addressSpaceOf(pool)}`;
   const [leases, blocks] = await Promise.all([
     client.listAs(ADDRESS_LEASES, (lease) => parsed(readLease, lease), { fieldSelector }),
     client.listAs(ADDRESS_BLOCKS, (block) => parsed(readBlock, block)),

@@ -7,22 +7,17 @@ import type { Family } from '../../addressing/address/address.js';
 import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
 import type { Range } from '../../addressing/address/ranges.js';
 import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
-import { type AddressMap, type AddressRun, defaultTimesOf, leasedState, unleasedRuns } from './address-map.js';
+import { type AddressMap, defaultTimesOf, leasedState, unleasedRuns } from './address-map.js';
 import type { SpaceLeases } from './space-leases.js';
 
 export type StateCounts = Readonly<Record<AddressState, bigint>>;
 
-/** Counts the addresses of some runs by state. */
-function countStates(runs: Iterable<AddressRun>): StateCounts {
-  const counts = noCounts();
-  for (const { first, last, state } of runs) counts[state] += last - first + 1n;
-  return counts;
-}
-
 /** Counts the addresses of a pool by state. @param family absent: both */
 export function countPool({ subnets }: Pick<AddressMap, 'subnets'>, family?: Family): StateCounts {
   const chosen = subnets.filter(({ cidr }) => family === undefined || cidr.family === family);
-  return countStates(chosen.flatMap(({ runs }) => runs));
+  const counts = noCounts();
+  for (const { first, last, state } of chosen.flatMap(({ runs }) => runs)) counts[state] += last - first + 1n;
+  return counts;
 }
 
 /**
