@@ -131,7 +131,10 @@ export class ApiProxy {
     }
     outgoing.writeHead(status, answer.headers);
     outgoing.flushHeaders(); // a watch may have no event for a long time
-    if (what.includes('watch=true')) return this.#passWatch(what, answer, outgoing);
+    if (what.includes('watch=true')) {
+      this.#passWatch(what, answer, outgoing);
+      return;
+    }
     if (method !== 'GET' && onExchange !== undefined) {
       const response = bodyOf(answer);
       answer.on('end', () => onExchange({ method, path, request: request(), response: response() }));
@@ -153,7 +156,7 @@ export class ApiProxy {
 function bodyOf(message: IncomingMessage): () => unknown {
   const chunks: Buffer[] = [];
   message.on('data', (chunk: Buffer) => chunks.push(chunk));
-  return () => JSON.parse(Buffer.concat(chunks).toString('utf8'));
+  return () => JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown;
 }
 
 export interface ProxyOptions {
