@@ -56,11 +56,11 @@ export function desiredAddressesOf(observed: ClaimObservation): DesiredAddresses
   const { claim, held, pods, running: found } = observed;
   const request = readAddressRequest(claim, observed.pools);
   const shown = readShownAddresses(claim);
-  const requested = request.kind === 'addresses' ? addressesInForce(request.addresses, observed) : [];
-  const movable = pods.length === 0 && !isBeingDeleted(claim);
-  const followsRequest = movable && requested.length > 0 && requested.every((address) => isHeld(address, held));
   const running = found.kind === 'addresses' ? found.addresses : [];
   const used = running.length > 0 ? running : shown.addresses;
+  const requested = request.kind === 'addresses' ? addressesInForce(request.addresses, used, observed) : [];
+  const movable = pods.length === 0 && !isBeingDeleted(claim);
+  const followsRequest = movable && requested.length > 0 && requested.every((address) => isHeld(address, held));
   const sources = followsRequest ? [requested, used] : [used, used.length === 0 ? requested : []];
   const families = familiesOf(observed, { used, requested, followsRequest });
   const isReplaced = (address: Address) =>
@@ -98,18 +98,23 @@ export function desiredAddressesOf(observed: ClaimObservation): DesiredAddresses
 }
 
 /**
- * Returns the requested addresses that count. Those of a former claim yield to the ranges of the pool and to addresses that the claim has got, because no
- * VM requests them.
+ * Returns the requested addresses that count. Those of a former claim yield to the ranges of the pool, and to addresses that the claim or its VM has got,
+ * because no VM requests them.
  */
 function addressesInForce(
   requested: readonly Address[],
+  used: readonly Address[],
   { claim, resolution, held }: Pick<ClaimObservation, 'claim' | 'resolution' | 'held'>,
 ): readonly Address[] {
   const isFormer = claim.metadata.annotations?.[CLAIM_REQUEST_ORIGIN] === FORMER_ORIGIN;
   if (!isFormer || resolution.kind !== 'served') return requested;
   const { pool } = resolution;
-  const hasOther = ({ family }: Address) => held.some(({ address }) => address.family === family);
-  return requested.filter((address) => isRequestable(pool, address) && (isHeld(address, held) || !hasOther(address)));
+  return requested.filter((address) => {
+    const [got = []] = [used, held.map((lease) => lease.address)]
+      .map((addresses) => addresses.filter(({ family }) => family === address.family))
+      .filter(({ length }) => length > 0);
+    return isRequestable(pool, address) && (got.length === 0 || got.some((each) => sameAddress(each, address)));
+  });
 }
 
 interface RequestedAndUsed {

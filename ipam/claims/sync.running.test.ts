@@ -50,6 +50,20 @@ describe('syncing the first claim of a running VM', () => {
     expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.5']);
   });
 
+  it('keeps the address of the launcher for good if the request only repeats the former one', async () => {
+    scene.cluster.operate({ do: 'startLauncher', name: 'a' });
+    scene.create('a', { owned: true, request: '["10.0.0.4"]', isFormer: true });
+    await scene.sync('a');
+    scene.cluster.operate({ do: 'addLauncher', name: 'a', index: 3, late: true, reports: true });
+    await scene.cluster.settle();
+    expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.2']);
+    expect(conditionOf('RequestHonoured')).to.equal(undefined);
+    scene.cluster.operate({ do: 'endPod', name: 'a' });
+    await scene.cluster.settle();
+    await scene.cluster.coolDown();
+    expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.2']);
+  });
+
   it('keeps the address of the launcher, and reports why it is not the requested one', async () => {
     launch(true);
     scene.create('a', { owned: true, request: '["10.0.0.4"]' });
