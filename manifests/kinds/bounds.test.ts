@@ -142,6 +142,7 @@ describe('the bounds of a pool in the code', () => {
       ...ofGuests,
       ...ofVms,
       MAX_MESSAGE_LENGTH,
+      MAX_NETWORK_ELEMENTS,
       MAX_POD_CONSTRAINTS,
     ]);
   });
