@@ -1,6 +1,12 @@
 import { expect } from 'chai';
 import { type IPAMClaim, isWorkloadClaim, claimMacOf, claimOwnerOf } from '../../api/ipam-claim.js';
-import { CLAIM_MAC, CLAIM_NAD, CLAIM_REQUEST_ORIGIN } from '../../api/names.js';
+import {
+  CLAIM_MAC,
+  CLAIM_NAD,
+  CLAIM_REQUESTED_ADDRESSES,
+  CLAIM_REQUEST_ORIGIN,
+  LAST_APPLIED_ANNOTATION,
+} from '../../api/names.js';
 import { workloadOfClaim } from '../../cluster/watch-specs.js';
 import { claim } from '../../test/objects/workload-objects.js';
 import { transformServedClaim } from './claim-transform.js';
@@ -43,6 +49,26 @@ describe('a claim as the IPAM caches it', () => {
 
   it('has its whole status, because conditions of other writers are written back with ours', () => {
     expect(transformServedClaim(big).status).to.deep.equal(whole.status);
+  });
+
+  describe('that kubectl apply has restored', () => {
+    const copyOf = (uid: string) =>
+      JSON.stringify({ metadata: { uid, annotations: metadata.annotations }, status: { ips: ['10.0.0.3/24'] } });
+    const requestOf = (copy: string, annotations = {}) => {
+      const applied = { ...metadata.annotations, [LAST_APPLIED_ANNOTATION]: copy, ...annotations };
+      const small = transformServedClaim({ ...whole, metadata: { ...metadata, annotations: applied } }).metadata;
+      return [small.annotations?.[CLAIM_REQUESTED_ADDRESSES], small.annotations?.[CLAIM_REQUEST_ORIGIN]];
+    };
+
+    it('requests the addresses of the copy, also before the controller has written that', () => {
+      expect(requestOf(copyOf('former'))).to.deep.equal(['["10.0.0.3/24"]', 'former']);
+    });
+
+    it('requests what it says itself, and nothing of a copy of its own', () => {
+      const own = { [CLAIM_REQUESTED_ADDRESSES]: '["10.0.0.4/24"]' };
+      expect(requestOf(copyOf('former'), own)).to.deep.equal(['["10.0.0.4/24"]', undefined]);
+      expect(requestOf(copyOf(metadata.uid ?? ''))).to.deep.equal([undefined, undefined]);
+    });
   });
 
   it('has no status if there is none, which differs from a status without addresses', () => {

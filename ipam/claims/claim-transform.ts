@@ -10,6 +10,7 @@ import {
   CLAIM_REQUEST_ORIGIN,
   CLAIM_VM_LABEL,
 } from '../../api/names.js';
+import { appliedAddressesOf, formerRequest } from '../../cluster/applied-claim.js';
 import { intern, share } from '../../cluster/share.js';
 import { pickKeys, transformReference } from '../../cluster/transforms.js';
 import type { WatchSpec } from '../../kube/informers/informers.js';
@@ -64,7 +65,16 @@ function addOwner(claim: IPAMClaim, small: ObjectMeta): void {
 function transformAnnotations(claim: IPAMClaim): Record<string, string> | undefined {
   const remembered = controllerOf(claim) === undefined ? [CLAIM_OWNER_NAME, CLAIM_OWNER_UID] : [];
   const keys = [CLAIM_NAD, CLAIM_REQUESTED_ADDRESSES, CLAIM_REQUEST_ORIGIN, CLAIM_MAC, ...remembered];
-  return share(pickKeys(claim.metadata.annotations, keys));
+  const kept = pickKeys(claim.metadata.annotations, keys);
+  return share(kept && { ...kept, ...requestOfCopy(claim) });
+}
+
+/** The request that the controller writes into a claim that `kubectl apply` has restored. Until then, the claim would get other addresses. */
+function requestOfCopy(claim: IPAMClaim): Record<string, string> | undefined {
+  const { [CLAIM_OWNER_UID]: ownerUid, [CLAIM_REQUESTED_ADDRESSES]: request } = claim.metadata.annotations ?? {};
+  if (ownerUid === undefined || request !== undefined) return undefined;
+  const addresses = appliedAddressesOf(claim, ownerUid) ?? [];
+  return addresses.length === 0 ? undefined : formerRequest(JSON.stringify(addresses));
 }
 
 function transformStatus(status: NonNullable<IPAMClaim['status']>): NonNullable<IPAMClaim['status']> {

@@ -10,7 +10,6 @@ import {
   CLAIM_REQUEST_ORIGIN,
   CLAIM_VM_LABEL,
   CLAIM_VM_NETWORK,
-  FORMER_ORIGIN,
   IPAM_CLAIM_API_VERSION,
   IPAM_CLAIM_KIND,
   KUBEVIRT_API_VERSION,
@@ -18,6 +17,7 @@ import {
   VELERO_RESTORE_STATUS,
   VIRTUAL_MACHINE_KIND,
 } from '../../../api/names.js';
+import { formerRequest } from '../../../cluster/applied-claim.js';
 import { type ClaimOwner, type IPAMClaim, labelValue } from '../../../api/ipam-claim.js';
 import { type OwnerReference, controllerOf, isBeingDeleted } from '../../../api/meta.js';
 import { isKubeVirtGroup } from '../../../api/kubevirt.js';
@@ -113,11 +113,6 @@ function metadataChanges(claim: IPAMClaim, owner: ClaimOwner): ClaimChanges {
     ...(labels && { labels }),
     ...(!finalizers.includes(CLAIM_FINALIZER) && { finalizers: [...finalizers, CLAIM_FINALIZER] }),
   };
-}
-
-/** Requests the addresses of a claim that is gone. @param addresses a JSON list */
-export function formerRequest(addresses: string): Record<string, string> {
-  return { [CLAIM_REQUESTED_ADDRESSES]: addresses, [CLAIM_REQUEST_ORIGIN]: FORMER_ORIGIN };
 }
 
 function ownerAnnotations(owner: ClaimOwner): Record<string, string> {

@@ -1,15 +1,15 @@
 import type { ClaimOwner, IPAMClaim } from '../../../api/ipam-claim.js';
-import { describeValue, asList, asRecord, asString } from '../../../api/json.js';
+import { describeValue } from '../../../api/json.js';
 import { controllerOf, isBeingDeleted, objectKey } from '../../../api/meta.js';
 import { EventReason } from '../../../api/event-reasons.js';
-import { CLAIM_RESTORED, VELERO_RESTORE_NAME, CLAIM_OWNER_UID, LAST_APPLIED_ANNOTATION } from '../../../api/names.js';
+import { CLAIM_RESTORED, VELERO_RESTORE_NAME } from '../../../api/names.js';
+import { appliedAddressesOf, formerRequest } from '../../../cluster/applied-claim.js';
 import type { Action, WorkloadEvent } from './action.js';
 import { requestText } from './address-requests.js';
-import { type ClaimChanges, changesTo, formerRequest, newClaim, successorOf } from './claim-object.js';
+import { type ClaimChanges, changesTo, newClaim, successorOf } from './claim-object.js';
 import type { DesiredClaim } from './desired-claim.js';
 import type { ObservedWorkload } from './observed-workload.js';
 import { type OwnedClaim, isInUse } from './ownership.js';
-import { MAX_APPLIED_COPY_LENGTH } from '../../../api/limits.js';
 
 /**
  * Returns true for a claim that may have been restored from a backup: the owner that it names is gone, but did not take the claim with it. Backup tools
@@ -158,32 +158,4 @@ function requestOf(addresses: string | undefined): Record<string, string> {
 function appliedRequestOf({ claim, recordedOwnerUid }: OwnedClaim): string | undefined {
   const addresses = appliedAddressesOf(claim, recordedOwnerUid) ?? [];
   return addresses.length === 0 ? undefined : JSON.stringify(addresses);
-}
-
-/** The longest text of an IPv6 address with a prefix length. */
-const MAX_IP_LENGTH = 49;
-
-/**
- * Returns the addresses that a claim had when it was saved with `kubectl get -o yaml`, if `kubectl apply` created it from that copy: kubectl restores
- * no status, but keeps what it applied in an annotation. The copy has the UID of the claim that was saved, and the owner that this claim still names.
- * Undefined for every other claim.
- * @param ownerUid the owner that the claim names
- */
-function appliedAddressesOf(claim: IPAMClaim, ownerUid: string): readonly string[] | undefined {
-  const copy = parseCopy(claim.metadata.annotations?.[LAST_APPLIED_ANNOTATION]);
-  const { uid, annotations } = asRecord(copy.metadata);
-  if (asString(uid) === '' || uid === claim.metadata.uid) return undefined;
-  if (asRecord(annotations)[CLAIM_OWNER_UID] !== ownerUid) return undefined;
-  const ips = asList(asRecord(copy.status).ips).slice(0, 2).map(asString);
-  // ipam checks them like any other request
-  return ips.filter((ip) => ip !== '' && ip.length <= MAX_IP_LENGTH);
-}
-
-function parseCopy(text: string | undefined): Record<string, unknown> {
-  if (text === undefined || text.length > MAX_APPLIED_COPY_LENGTH) return {};
-  try {
-    return asRecord(JSON.parse(text));
-  } catch {
-    return {};
-  }
 }
