@@ -23,7 +23,7 @@ import { createControllerMetrics } from './claims/metrics.js';
 import { CreatedClaims } from './claims/created-claims.js';
 import { DHCPAfterMigration } from './claims/dhcp-after-migration.js';
 import { UnreportedChanges } from './claims/life-events.js';
-import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE } from '../api/names.js';
+import { LAUNCHER_SELECTOR } from '../api/pod.js';
 import { PODS, RESOURCE_QUOTAS, type ResourceQuota } from '../kube/resources.js';
 import type { WatchSpec } from '../kube/informers/informers.js';
 import { type ClaimQuota, LAUNCHER_INDEXES, transformLauncher, transformQuota } from './caches.js';
@@ -180,7 +180,7 @@ class Controller implements ElectedWork {
 /** The launchers, which only the controller watches with these fields. */
 const LAUNCHERS = {
   resource: PODS,
-  labelSelector: `${LAUNCHER_LABEL}=${LAUNCHER_LABEL_VALUE}`,
+  labelSelector: LAUNCHER_SELECTOR,
   transform: transformLauncher,
   indexes: LAUNCHER_INDEXES,
 };

@@ -1,6 +1,5 @@
 import { splitKey } from '../../api/meta.js';
-import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE } from '../../api/names.js';
-import type { Pod } from '../../api/pod.js';
+import { LAUNCHER_SELECTOR, type Pod } from '../../api/pod.js';
 import { transformVm, transformVmi } from '../../cluster/transforms.js';
 import { findUnlessGone } from '../../kube/absence.js';
 import type { CallOptions, Client } from '../../kube/client.js';
@@ -77,7 +76,7 @@ export class LauncherList {
   async #list(namespace: string, { signal }: Pick<CallOptions, 'signal'>): Promise<Launchers> {
     const { items } = await this.#client.list(PODS, {
       namespace,
-      labelSelector: `${LAUNCHER_LABEL}=${LAUNCHER_LABEL_VALUE}`,
+      labelSelector: LAUNCHER_SELECTOR,
       // without terminal pods, and with metadata only
       fieldSelector: 'status.phase!=Succeeded,status.phase!=Failed',
       metadataOnly: true,

@@ -1,7 +1,14 @@
 import { type IPAMClaim, isWorkloadClaim } from '../../../api/ipam-claim.js';
 import { type KubeObject, type ObjectMeta, controllerOf, joinKey, objectKey } from '../../../api/meta.js';
 import { mayReferToClaims, networkSelectionsOf } from '../../../api/networks/network-selection.js';
-import { type Pod, controllingVmi, isTerminal, scheduledTime, staticPodUidOf } from '../../../api/pod.js';
+import {
+  LAUNCHER_SELECTOR,
+  type Pod,
+  controllingVmi,
+  isTerminal,
+  scheduledTime,
+  staticPodUidOf,
+} from '../../../api/pod.js';
 import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE } from '../../../api/names.js';
 import { intern } from '../../../cluster/share.js';
 import { identityMetadataOf } from '../../../cluster/transforms.js';
@@ -46,7 +53,7 @@ const BY_VMI = 'vmi';
  */
 export const CLAIM_PODS: WatchSpec<Pod, ClaimPod> = {
   resource: PODS,
-  labelSelector: `${LAUNCHER_LABEL}=${LAUNCHER_LABEL_VALUE}`,
+  labelSelector: LAUNCHER_SELECTOR,
   transform: transformClaimPod,
   indexes: {
     [BY_CLAIM]: ({ metadata: { namespace = '' }, claims }) => claims.map((name) => ({ namespace, name })),
