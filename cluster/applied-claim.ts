@@ -33,6 +33,12 @@ export function appliedAddressesOf(claim: IPAMClaim, ownerUid: string): readonly
   return ips.filter((ip) => ip !== '' && ip.length <= MAX_IP_LENGTH);
 }
 
+/** Returns these addresses as the text of a request; undefined if there are none. */
+export function appliedRequestOf(claim: IPAMClaim, ownerUid: string): string | undefined {
+  const addresses = appliedAddressesOf(claim, ownerUid) ?? [];
+  return addresses.length === 0 ? undefined : JSON.stringify(addresses);
+}
+
 function parseCopy(text: string | undefined): Record<string, unknown> {
   if (text === undefined || text.length > MAX_APPLIED_COPY_LENGTH) return {};
   try {

@@ -10,7 +10,7 @@ import {
   CLAIM_REQUEST_ORIGIN,
   CLAIM_VM_LABEL,
 } from '../../api/names.js';
-import { appliedAddressesOf, formerRequest } from '../../cluster/applied-claim.js';
+import { appliedRequestOf, formerRequest } from '../../cluster/applied-claim.js';
 import { intern, share } from '../../cluster/share.js';
 import { pickKeys, transformReference } from '../../cluster/transforms.js';
 import type { WatchSpec } from '../../kube/informers/informers.js';
@@ -66,15 +66,14 @@ function transformAnnotations(claim: IPAMClaim): Record<string, string> | undefi
   const remembered = controllerOf(claim) === undefined ? [CLAIM_OWNER_NAME, CLAIM_OWNER_UID] : [];
   const keys = [CLAIM_NAD, CLAIM_REQUESTED_ADDRESSES, CLAIM_REQUEST_ORIGIN, CLAIM_MAC, ...remembered];
   const kept = pickKeys(claim.metadata.annotations, keys);
-  return share(kept && { ...kept, ...requestOfCopy(claim) });
+  const applied = requestOfCopy(claim);
+  return share(kept && applied !== undefined ? { ...kept, ...formerRequest(applied) } : kept);
 }
 
 /** The request that the controller writes into a claim that `kubectl apply` has restored. Until then, the claim would get other addresses. */
-function requestOfCopy(claim: IPAMClaim): Record<string, string> | undefined {
+function requestOfCopy(claim: IPAMClaim): string | undefined {
   const { [CLAIM_OWNER_UID]: ownerUid, [CLAIM_REQUESTED_ADDRESSES]: request } = claim.metadata.annotations ?? {};
-  if (ownerUid === undefined || request !== undefined) return undefined;
-  const addresses = appliedAddressesOf(claim, ownerUid) ?? [];
-  return addresses.length === 0 ? undefined : formerRequest(JSON.stringify(addresses));
+  return ownerUid === undefined || request !== undefined ? undefined : appliedRequestOf(claim, ownerUid);
 }
 
 function transformStatus(status: NonNullable<IPAMClaim['status']>): NonNullable<IPAMClaim['status']> {

@@ -3,7 +3,7 @@ import { describeValue } from '../../../api/json.js';
 import { controllerOf, isBeingDeleted, objectKey } from '../../../api/meta.js';
 import { EventReason } from '../../../api/event-reasons.js';
 import { CLAIM_RESTORED, VELERO_RESTORE_NAME } from '../../../api/names.js';
-import { appliedAddressesOf, formerRequest } from '../../../cluster/applied-claim.js';
+import { appliedAddressesOf, appliedRequestOf, formerRequest } from '../../../cluster/applied-claim.js';
 import type { Action, WorkloadEvent } from './action.js';
 import { requestText } from './address-requests.js';
 import { type ClaimChanges, changesTo, newClaim, successorOf } from './claim-object.js';
@@ -84,7 +84,7 @@ export function keepRestored(owned: OwnedClaim, observed: ObservedWorkload): Act
 export function adoptRestored(owned: OwnedClaim, newOwner: ClaimOwner, desired: DesiredClaim): Action {
   const { claim, owner } = owned;
   const { namespace = '', name } = claim.metadata;
-  const requested = appliedRequestOf(owned);
+  const requested = appliedRequestOf(claim, owned.recordedOwnerUid);
   if (isBeingDeleted(claim)) {
     const successor =
       requested === undefined
@@ -148,14 +148,9 @@ function withoutOwner(owned: OwnedClaim): ClaimChanges | undefined {
   const controller = controllerOf(claim);
   if (controller === undefined || isBeingDeleted(claim)) return undefined;
   const others = (claim.metadata.ownerReferences ?? []).filter(({ uid }) => uid !== controller.uid);
-  return { ownerReferences: others, annotations: requestOf(appliedRequestOf(owned)) };
+  return { ownerReferences: others, annotations: requestOf(appliedRequestOf(claim, owned.recordedOwnerUid)) };
 }
 
 function requestOf(addresses: string | undefined): Record<string, string> {
   return addresses === undefined ? {} : formerRequest(addresses);
-}
-
-function appliedRequestOf({ claim, recordedOwnerUid }: OwnedClaim): string | undefined {
-  const addresses = appliedAddressesOf(claim, recordedOwnerUid) ?? [];
-  return addresses.length === 0 ? undefined : JSON.stringify(addresses);
 }
