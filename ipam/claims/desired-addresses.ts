@@ -110,10 +110,9 @@ function addressesInForce(
   if (!isFormer || resolution.kind !== 'served') return requested;
   const { pool } = resolution;
   return requested.filter((address) => {
-    const [got = []] = [used, held.map((lease) => lease.address)]
-      .map((addresses) => addresses.filter(({ family }) => family === address.family))
-      .filter(({ length }) => length > 0);
-    return isRequestable(pool, address) && (got.length === 0 || got.some((each) => sameAddress(each, address)));
+    const isOfFamily = ({ family }: Address) => family === address.family;
+    const got = used.some(isOfFamily) ? used : held.map((lease) => lease.address);
+    return isRequestable(pool, address) && (!got.some(isOfFamily) || got.some((each) => sameAddress(each, address)));
   });
 }
 
