@@ -74,9 +74,9 @@ function takenStep(
   { lease, mac, isRequested }: TakenAddress,
   isLive: boolean,
 ): ClaimStep | undefined {
-  const stop = observed.probing?.stop(lease);
   // nobody else gets a reserved address anyway
   if (!isProbed(observed, lease) || isReservation(lease)) return skipStep(lease, 'NotApplicable');
+  const stop = observed.probing?.stop(lease);
   // the answers of a host that answers for everything mean nothing
   if (stop?.reason === 'ProxyARP' && stop.mac === mac) return skipStep(lease, 'ProbingStopped');
   // the claim would get the same address again
