@@ -62,7 +62,8 @@ export function addressMapOf(
   const subnets = pool.subnets.map((subnet) => {
     const { cidr } = subnet;
     const leased = (bySubnet.get(subnet) ?? []).map((lease) => ({
-      ...{ first: lease.address.value, last: lease.address.value },
+      first: lease.address.value,
+      last: lease.address.value,
       state: leasedState(lease, { pool, subnet, times, now }),
     }));
     const inBlocks = lent
