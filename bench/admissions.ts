@@ -94,7 +94,11 @@ async function startEcho(bed: BedWithHoldfast): Promise<{ pid: number; url: stri
   const child = bed.processes.start({ name: 'echo', command: await nodeOfImage(), args });
   await until('the echo server to answer', async () => {
     const agent = reviewAgent(1);
-    return post(url, '{}', agent).finally(() => agent.close());
+    try {
+      return await post(url, '{}', agent);
+    } finally {
+      await agent.close();
+    }
   });
   return { pid: child.pid, url, stop: () => child.stop() };
 }

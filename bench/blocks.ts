@@ -13,7 +13,7 @@ const FAR: Latency = { ...NEAR, oneWayMs: NEAR.oneWayMs * FACTOR, watchMs: NEAR.
 const [USUAL, SMALL] = [26, 28];
 
 /** Simulates 1,000 nodes and 100,000 pods with and without blocks: cost of an ADD, watch events, and usage of blocks. */
-// eslint-disable-next-line @typescript-eslint/require-await -- all benches are async
+// oxlint-disable-next-line typescript/require-await -- all benches are async
 export async function benchBlocks(): Promise<Figure[]> {
   const figures: Figure[] = [];
   for (const [latency, where] of [

@@ -134,7 +134,7 @@ describe('readCommandLine', () => {
 
   it('reads the plugins that the agent requires, with alternatives', () => {
     const requiredBy = (...args: string[]) =>
-      (readCommandLine(['agent', '--node-name=a', ...args], {})?.config as AgentConfig).cniRequiredPlugins;
+      (readCommandLine(['agent', '--node-name=a', ...args], {})!.config as AgentConfig).cniRequiredPlugins;
     expect(requiredBy()).to.deep.equal([['multus', 'multus-shim'], ['bridge']]);
     expect(requiredBy('--cni-required-plugins=multus, macvlan/sriov')).to.deep.equal([
       ['multus'],

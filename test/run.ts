@@ -1,4 +1,4 @@
-// Runs checks and tests: `tsx test/run.ts [lint] [check] [unit] [api] [e2e] [nodes] [-- options of mocha]`. Without a name: all of them.
+// Runs checks and tests: `tsx test/run.ts [check] [unit] [api] [e2e] [nodes] [-- options of mocha]`. Without a name: all of them.
 import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,14 +21,19 @@ const HOOKS = './test/run/unhandled-rejections.ts';
 /** Only these files: `make unit FILE='kube/*.test.ts'`. */
 const FILES = process.env.FILE ? process.env.FILE.split(' ') : undefined;
 
-type Name = 'lint' | 'check' | 'unit' | 'api' | 'e2e' | 'nodes';
+type Name = 'check' | 'unit' | 'api' | 'e2e' | 'nodes';
 /** Phases of one list run at the same time. `unit` uses all cores by itself. */
-const ORDER: readonly (readonly Name[])[] = [['lint', 'check', 'api'], ['unit'], ['e2e'], ['nodes']];
+const ORDER: readonly (readonly Name[])[] = [['check', 'api'], ['unit'], ['e2e'], ['nodes']];
 
 /** @param more options of mocha */
 const PHASES: Readonly<Record<Name, (more: readonly string[]) => Phase | Phase[]>> = {
-  lint: () => npmPhase('lint', 'lint'),
-  check: () => npmPhase('check', 'check:rest'),
+  check: () => ({
+    name: 'check',
+    command: 'npm',
+    args: ['run', '--silent', 'check'],
+    limitMs: 10 * MINUTE_MS,
+    counts: false,
+  }),
   unit: (mochaArgs) => {
     const options = { name: 'unit', timeoutMs: 20_000, limitMs: 20 * MINUTE_MS, hooks: HOOKS, parallel: true };
     return mochaPhase({ ...options, files: FILES ?? [UNIT_TESTS], mochaArgs });
@@ -42,10 +47,6 @@ const PHASES: Readonly<Record<Name, (more: readonly string[]) => Phase | Phase[]
   nodes: (mochaArgs) =>
     FILES || process.env.NODES === 'real' ? [] : nodePhases({ name: 'nodes', limitMs: 10 * MINUTE_MS, mochaArgs }),
 };
-
-function npmPhase(name: string, script: string): Phase {
-  return { name, command: 'npm', args: ['run', '--silent', script], limitMs: 10 * MINUTE_MS, counts: false };
-}
 
 function choose(args: readonly string[]): Phase[][] {
   const dashes = args.includes('--') ? args.indexOf('--') : args.length;

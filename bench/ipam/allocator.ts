@@ -21,7 +21,7 @@ const NOW = Date.UTC(2026, 0, 1);
 const RANDOM_SEED = 20_260_101;
 
 /** Measures the allocator without an API server: reading a million leases, and each operation after that. */
-// eslint-disable-next-line @typescript-eslint/require-await -- all benches are async
+// oxlint-disable-next-line typescript/require-await -- all benches are async
 export async function benchAllocator(): Promise<Figure[]> {
   const figures: Figure[] = [];
   for (const [cidr, family] of [

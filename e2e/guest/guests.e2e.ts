@@ -22,8 +22,8 @@ describeStory('A guest on a network without IPAM', (story) => {
     bridge: bridgeOf(network),
     disableContainerInterface: true,
   });
-  const reported = (vmi: VirtualMachineInstance) =>
-    (vmi.status?.interfaces as GuestInterface[] | undefined)?.find(({ name }) => name === 'data');
+  const reported = (vmi: VirtualMachineInstance): GuestInterface | undefined =>
+    vmi.status?.interfaces?.find(({ name }) => name === 'data');
   const untilReported = (isRight: (data: GuestInterface) => boolean) =>
     waitForVmi(story().client, story().ref('vm1'), 'to report the interface', (vmi) => {
       const data = reported(vmi);
