@@ -11,7 +11,7 @@ interface ConditionRow {
   readonly meaning: string;
 }
 
-// prettier-ignore
+// oxfmt-ignore
 export const CLAIM_CONDITIONS = [
   { type: 'IPsAllocated', status: 'True', reasons: ['SuccessfulAllocation'], meaning: 'the addresses in `status.ips` are leased to this claim. If the message has `ProbeSkipped`, it names those that [were not probed](../how-to/layer-2-networks.md#hosts-that-holdfast-does-not-know) although the pool probes addresses' },
   { type: 'IPsAllocated', status: 'False', reasons: ['SubnetExhausted'], health: 'wrong', meaning: 'the pool is full; the message counts its addresses. ipam retries as soon as an address is free, oldest claim first' },
@@ -43,7 +43,7 @@ export const CLAIM_CONDITIONS = [
   { type: 'GuestServed', status: 'False', reasons: ['MACAddressUnknown'], health: 'wrong', meaning: "the MAC address of the guest's interface is not known or belongs to no interface: set `macAddress` in the VM's spec" },
 ] as const satisfies readonly ConditionRow[];
 
-// prettier-ignore
+// oxfmt-ignore
 export const POOL_CONDITIONS = [
   { type: 'Ready', status: 'True', reasons: ['Serving'], meaning: 'the pool serves' },
   { type: 'Ready', status: 'True', reasons: ['LeasedOutside'], meaning: 'it serves, but addresses outside of its spec are allocated, or reserved addresses are in no subnet or in another address space. The message names them. Such reservations have no effect and are not counted' },

@@ -1,5 +1,5 @@
 /** The events that Holdfast writes: the reason in CamelCase, one cause each, when it is written, and what to do. `npm run reference` writes docs/reference/events.md. */
-// prettier-ignore
+// oxfmt-ignore
 export const EVENT_REASONS = {
   ForeignClaim: { reason: 'IPAMClaimConflict', when: 'a claim with the needed name belongs to another owner, or is for another network', todo: 'delete that claim, or rename the network of the interface in the VM; the VM then starts by itself' },
   PredecessorClaim: { reason: 'IPAMClaimOfPredecessor', when: 'the claim of an earlier VM of this name still exists', todo: "nothing: it is deleted with that VM's last launcher pod. If this takes long, find out what keeps the pod" },

@@ -44,7 +44,7 @@ export async function benchWatches(): Promise<Figure[]> {
     await applyManifests(plane.client, crds);
     const credentials = await loadCredentials({ kubeconfig: plane.kubeconfig });
     const leases = new LeaseWriter(plane.client);
-    await until('leases to be served', () => leases.write(WRITERS).then(() => true, () => false)); // prettier-ignore
+    await until('leases to be served', () => leases.write(WRITERS).then(() => true, () => false)); // oxfmt-ignore
     const figures: Figure[] = [];
     for (const set of SETS) {
       const watches = await ManyWatches.open(credentials, pathsOf(set));

@@ -16,7 +16,8 @@ export type SyncResult = undefined | { requeueAfterMs: number } | { earlyByMs: n
 
 /** Reconciles the object of a key; reads the current state by itself. The signal aborts if a stop takes too long. */
 export type Sync =
-  ((key: string, signal: AbortSignal) => Promise<SyncResult>) | ((key: string, signal: AbortSignal) => Promise<void>);
+  | ((key: string, signal: AbortSignal) => Promise<SyncResult>)
+  | ((key: string, signal: AbortSignal) => Promise<void>);
 
 interface ControllerLoopOptions {
   name: string;

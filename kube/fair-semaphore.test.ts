@@ -220,7 +220,7 @@ describe('FairSemaphore with work of equal weight and a time limit', () => {
           await settled();
           const running = started.slice(ended);
           const runningOf = (key: string) => running.filter((each) => each === key).length;
-          const waits = (key: string) => wanted.filter((each) => each === key).length > started.filter((each) => each === key).length; // prettier-ignore
+          const waits = (key: string) => wanted.filter((each) => each === key).length > started.filter((each) => each === key).length; // oxfmt-ignore
           expect(running.length).to.be.at.most(3);
           for (const key of ['a', 'b', 'c']) {
             expect(runningOf(key)).to.be.at.most(2);

@@ -85,8 +85,8 @@ describe('the manifests', () => {
     );
     expect(denying).not.to.be.empty;
     for (const { metadata, spec } of denying) {
-      const { matchConstraints = {} } = all.find((each) => each.metadata.name === spec.policyName && each.kind === "ValidatingAdmissionPolicy")!.spec; // prettier-ignore
-      const isOfHoldfast = matchConstraints.resourceRules?.every(({ apiGroups }) => apiGroups.every((group) => OWN_GROUPS.has(group))); // prettier-ignore
+      const { matchConstraints = {} } = all.find((each) => each.metadata.name === spec.policyName && each.kind === "ValidatingAdmissionPolicy")!.spec; // oxfmt-ignore
+      const isOfHoldfast = matchConstraints.resourceRules?.every(({ apiGroups }) => apiGroups.every((group) => OWN_GROUPS.has(group))); // oxfmt-ignore
       // conditions are looked at after the parameters
       expect(isOfHoldfast || matchConstraints.namespaceSelector !== undefined, metadata.name).to.equal(true);
     }

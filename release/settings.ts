@@ -20,7 +20,7 @@ export interface ReleaseSettings {
 /** Holdfast has no public repository yet. A real release sets REPOSITORY and IMAGE, as the workflow does. */
 export const NO_REPOSITORY = 'https://example.com/holdfast';
 const NO_IMAGE = 'holdfast';
-const ANSWERS = new Map([['', undefined], ['yes', true], ['no', false]]); // prettier-ignore
+const ANSWERS = new Map([['', undefined], ['yes', true], ['no', false]]); // oxfmt-ignore
 
 /** @throws {Error} that names the variable */
 export function readSettings(env: Readonly<Record<string, string | undefined>>): ReleaseSettings {

@@ -94,7 +94,7 @@ describe('AddressSpace', () => {
       [6, 10],
       [2, 30],
     ] as const) {
-      // prettier-ignore
+      // oxfmt-ignore
       space.resume('blue', parseAddress(at(last)), time);
       space.occupy(parseAddress(at(last)));
     }

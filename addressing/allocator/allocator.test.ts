@@ -206,7 +206,7 @@ describe('findCandidates', () => {
       ['the network address', '10.0.0.0', '10.0.0.0 is the network address of 10.0.0.0/29 in pool blue: request one of 10.0.0.1-10.0.0.6'],
       ['the broadcast address', '10.0.0.7', '10.0.0.7 is the broadcast address of 10.0.0.0/29 in pool blue: request one of 10.0.0.1-10.0.0.6'],
       ['the subnet-router anycast address', 'fd00::', 'fd00:: is the subnet-router anycast address of fd00::/125 in pool blue: request one of fd00::1-fd00::7', DUAL],
-    ]; // prettier-ignore
+    ]; // oxfmt-ignore
     for (const [what, address, message, pool = POOL] of impossible) {
       it(`refuses ${what}`, () => {
         const expected = { reason: AllocationReason.OutOfRange, message, address: parseAddress(address) };

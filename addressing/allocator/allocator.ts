@@ -95,7 +95,8 @@ export interface AllocationContext extends LeaseTimes {
 
 /** An address that can be allocated: by creating a lease, or by reallocating one that exists. */
 export type AllocationCandidate =
-  { readonly kind: 'create'; readonly address: Address } | { readonly kind: 'take'; readonly lease: LeaseRecord };
+  | { readonly kind: 'create'; readonly address: Address }
+  | { readonly kind: 'take'; readonly lease: LeaseRecord };
 
 export interface AllocationRefusal {
   readonly reason: RefusalReason;

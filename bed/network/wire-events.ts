@@ -26,7 +26,12 @@ export interface PingResult {
 /** An ARP or NDP message, or one that a kernel sends when an interface comes up. */
 export interface ObservedFrame {
   readonly kind:
-    'arp-request' | 'arp-reply' | 'ndp-solicitation' | 'ndp-advertisement' | 'router-solicitation' | 'multicast-report';
+    | 'arp-request'
+    | 'arp-reply'
+    | 'ndp-solicitation'
+    | 'ndp-advertisement'
+    | 'router-solicitation'
+    | 'multicast-report';
   /** The address that the sender claims for `mac`, if any. */
   readonly ip?: string;
   readonly mac: string;

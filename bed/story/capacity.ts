@@ -75,7 +75,8 @@ export class CapacityStory {
     await until(`${pod} to wait for ${this.resource}`, async () => {
       const { status, spec } = await this.#story.client.get(PODS, this.#story.ref(pod));
       const condition = status?.conditions?.find(({ type }) => type === 'PodScheduled') as
-        { message?: string } | undefined;
+        | { message?: string }
+        | undefined;
       return !spec?.nodeName && condition?.message?.includes(`Insufficient ${this.resource}`) === true;
     });
   }

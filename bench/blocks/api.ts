@@ -55,7 +55,7 @@ export class SimulatedApi {
 
   /** Reads a lease. @param done gets undefined if there is none */
   readLease(name: string, done: Done<LeaseRecord>): void {
-    this.#send(() => this.leases.records.get(name), done, () => done(undefined)); // prettier-ignore
+    this.#send(() => this.leases.records.get(name), done, () => done(undefined)); // oxfmt-ignore
   }
 
   writeBlock(write: BlockWrite, done: Done<BlockRecord>, lost: () => void): void {

@@ -112,7 +112,7 @@ export class CapacityBenchWorld {
       if (own.length === 0) {
         const first = blocks.length * BLOCK.size;
         blocks.push(blockOf(pool, node, first));
-        own.push(...shuffle(Array.from({ length: BLOCK.size }, (_, n) => first + n), this.#random)); // prettier-ignore
+        own.push(...shuffle(Array.from({ length: BLOCK.size }, (_, n) => first + n), this.#random)); // oxfmt-ignore
       }
       return own.pop()!;
     });

@@ -112,7 +112,7 @@ export const ATTACKS: readonly Attack[] = [
     name: `specs of ${POOLS} NADs whose pools report events`,
     perSecond: 40,
     prepare: (attacker) => putNads(attacker, POOLS, () => ({ ipam: { type: 'holdfast', subnets: OWN_SUBNETS } })),
-    write: (attacker, n) => putNad(attacker, n % POOLS, { ipam: { type: 'holdfast', subnets: OWN_SUBNETS, ...(Math.floor(n / POOLS) % 2 === 0 && { exclude: ['bad'] }) } }), // prettier-ignore
+    write: (attacker, n) => putNad(attacker, n % POOLS, { ipam: { type: 'holdfast', subnets: OWN_SUBNETS, ...(Math.floor(n / POOLS) % 2 === 0 && { exclude: ['bad'] }) } }), // oxfmt-ignore
   },
   {
     name: `dry runs of a NAD with the longest config, beside ${POOLS - 1} such pools`,

@@ -98,6 +98,6 @@ export class Victim {
   /** Creates a launcher without storing it: the API server asks the webhook anyway. */
   async #admit(): Promise<void> {
     const { metadata, ...rest } = this.#launcher;
-    await this.#virtController.create(PODS, { metadata: { ...metadata, name: `${metadata.name}-x` }, ...rest }, { dryRun: true }); // prettier-ignore
+    await this.#virtController.create(PODS, { metadata: { ...metadata, name: `${metadata.name}-x` }, ...rest }, { dryRun: true }); // oxfmt-ignore
   }
 }

@@ -28,7 +28,7 @@ export async function benchAllocator(): Promise<Figure[]> {
     ['10.0.0.0/8', 4],
     ['fd00::/64', 6],
   ] as const) {
-    // prettier-ignore
+    // oxfmt-ignore
     const pool = compiledPool({ cidr });
     const { ranges } = addressesOf(pool, family, 'open');
     const first = ranges[0]!.first;

@@ -44,7 +44,7 @@ export async function benchLeaseChurn(bed: BedWithHoldfast, story: Story, second
     return [
       { name: 'lease-churn: allocated and released', value: perSecond, unit: '/s' },
       { name: 'lease-churn: of them with a lease of the node', value: (100 * churn.reused) / churn.ended, unit: '%' },
-      { name: 'lease-churn: released at the end, of the bound', value: released / bound, unit: '', target: { atMost: 1 } }, // prettier-ignore
+      { name: 'lease-churn: released at the end, of the bound', value: released / bound, unit: '', target: { atMost: 1 } }, // oxfmt-ignore
       { name: 'lease-churn: CPU of kube-apiserver for a pod', ...cpuMs(server - serverBefore) },
       { name: 'lease-churn: CPU of ipam for a pod', ...cpuMs(ipam - ipamBefore) },
     ];

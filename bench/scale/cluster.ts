@@ -40,7 +40,7 @@ const FIRST = parseAddress('10.0.0.10').value;
 const BORN = '2026-01-01T00:00:00Z';
 /** Makes objects as big as real ones: 1 to 3 KB. */
 const MANAGED_FIELDS = [
-  { manager: 'virt-controller', operation: 'Update', time: BORN, fieldsV1: { 'f:status': { '.': {}, 'f:conditions': 'x'.repeat(1_000) } } }, // prettier-ignore
+  { manager: 'virt-controller', operation: 'Update', time: BORN, fieldsV1: { 'f:status': { '.': {}, 'f:conditions': 'x'.repeat(1_000) } } }, // oxfmt-ignore
 ];
 
 /** Stores a cluster in which nothing is to do: each VM runs on one network, and its claim has an address. */
@@ -82,7 +82,7 @@ export function newVm(n: number): KubeObject {
 
 /** Returns the claim of such a VM as the controller creates it, which shows a bench when ipam begins new work. */
 export function newClaimOf({ metadata: { namespace = '', name, uid = '' } }: KubeObject): KubeObject {
-  const desired = { ...{ vmNetwork: NETWORK, network: 'blue', nad: NAD_KEY }, podInterface: podInterfaceName(NETWORK), isAttached: true, observedAt: 0 }; // prettier-ignore
+  const desired = { ...{ vmNetwork: NETWORK, network: 'blue', nad: NAD_KEY }, podInterface: podInterfaceName(NETWORK), isAttached: true, observedAt: 0 }; // oxfmt-ignore
   return newClaim({ namespace, name: `${name}.${NETWORK}` }, { kind: 'VirtualMachine', name, uid }, desired);
 }
 
@@ -103,11 +103,11 @@ function objectsOf(n: number): [Resource, KubeObject][] {
   const desired = { vmNetwork: NETWORK, network: 'blue', nad: NAD_KEY, podInterface, isAttached: true, observedAt: 0 };
   const claim = newClaim({ namespace, name: `${name}.${NETWORK}` }, owner, { ...desired, runningMac: mac });
   const address = { family: 4, value: FIRST + BigInt(n) } as const;
-  const allocated = { type: IPS_ALLOCATED, status: 'True', reason: AllocationReason.Success, message: 'Leased from AddressPool blue', lastTransitionTime: BORN }; // prettier-ignore
+  const allocated = { type: IPS_ALLOCATED, status: 'True', reason: AllocationReason.Success, message: 'Leased from AddressPool blue', lastTransitionTime: BORN }; // oxfmt-ignore
   const launcher = launcherNameOf(name);
   const status = { ips: [`${formatAddress(address)}/8`], conditions: [allocated], ownerPod: { name: launcher } };
   const claimUid = uidOf(namespace, claim.metadata.name, 'IPAMClaim');
-  const holder = { kind: 'IPAMClaim', namespace, name: claim.metadata.name, uid: claimUid, workloadUID: owner.uid } as const; // prettier-ignore
+  const holder = { kind: 'IPAMClaim', namespace, name: claim.metadata.name, uid: claimUid, workloadUID: owner.uid } as const; // oxfmt-ignore
   const lease = createLease({ address, addressSpace: 'blue', pool: 'blue', owner: holder, mac });
   if (lease.verb !== 'create') throw new TypeError(lease.verb);
   const vmi = vmiManifest(options);
@@ -138,7 +138,7 @@ function launcherOf(
   const element = { ...NAD, interface: podInterface, 'ipam-claim-reference': claim };
   // as Multus 4.2 reports them
   const statuses = [
-    { name: 'kindnet', interface: 'eth0', ips: ['10.244.1.7'], mac: '4e:0c:8a:11:22:33', default: true, dns: {}, gateway: ['10.244.1.1'] }, // prettier-ignore
+    { name: 'kindnet', interface: 'eth0', ips: ['10.244.1.7'], mac: '4e:0c:8a:11:22:33', default: true, dns: {}, gateway: ['10.244.1.1'] }, // oxfmt-ignore
     { name: NAD_KEY, interface: podInterface, ips: [ip], mac, dns: {} },
   ];
   return {
@@ -162,7 +162,7 @@ function launcherOf(
 /** Returns a pod without a claim that runs on the node. */
 export function ordinaryPod({ namespace, name, uid }: Record<'namespace' | 'name' | 'uid', string>, nodeName: string) {
   const statuses = [{ name: NAD_KEY, interface: 'net1', ips: ['10.0.0.10'], mac: '02:00:00:00:00:01', dns: {} }];
-  const annotations = { [NETWORKS_ANNOTATION]: NAD_KEY, [NETWORK_STATUS_ANNOTATION]: JSON.stringify(statuses, undefined, 4) }; // prettier-ignore
+  const annotations = { [NETWORKS_ANNOTATION]: NAD_KEY, [NETWORK_STATUS_ANNOTATION]: JSON.stringify(statuses, undefined, 4) }; // oxfmt-ignore
   return {
     metadata: { namespace, name, uid, creationTimestamp: BORN, annotations, managedFields: MANAGED_FIELDS },
     spec: { nodeName, containers: [{ name: 'web', image: 'registry.k8s.io/e2e-test-images/agnhost' }] },
@@ -181,5 +181,5 @@ function uidOf(namespace: string, name: string, kind: string): string {
 function withIdentity(object: KubeObject): KubeObject {
   const { namespace = '', name } = object.metadata;
   const identity = { uid: uidOf(namespace, name, object.kind ?? ''), creationTimestamp: BORN };
-  return { ...object, metadata: { ...object.metadata, ...identity, managedFields: MANAGED_FIELDS } as KubeObject['metadata'] }; // prettier-ignore
+  return { ...object, metadata: { ...object.metadata, ...identity, managedFields: MANAGED_FIELDS } as KubeObject['metadata'] }; // oxfmt-ignore
 }

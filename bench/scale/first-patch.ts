@@ -45,8 +45,8 @@ async function startWebhook({ workspace, port }: Served, review: object) {
     `--webhook-bind-address=127.0.0.1:${serving}`,
     `--webhook-cert-dir=${dirname(servingCert)}`,
   ];
-  const node = [await nodeOfImage(), ...(await nodeFlags()), join(process.cwd(), 'dist/holdfast.js'), 'webhook', ...flags]; // prettier-ignore
-  const env = { ACCOUNT, CA: caFile, KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: String(port) }; // prettier-ignore
+  const node = [await nodeOfImage(), ...(await nodeFlags()), join(process.cwd(), 'dist/holdfast.js'), 'webhook', ...flags]; // oxfmt-ignore
+  const env = { ACCOUNT, CA: caFile, KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: String(port) }; // oxfmt-ignore
   const agent = reviewAgent(1);
   const began = performance.now();
   const child = workspace.processes.start({

@@ -128,7 +128,7 @@ function watchHealth(url: string, hasBegun: () => void) {
   const ask = async () => {
     while (!ended.signal.aborted) {
       const began = performance.now();
-      const isAnswered = await fetch(url).then(({ ok }) => ok, () => false); // prettier-ignore
+      const isAnswered = await fetch(url).then(({ ok }) => ok, () => false); // oxfmt-ignore
       if (isAnswered && hasAnswered) slowest = Math.max(slowest, performance.now() - began);
       if (isAnswered && !hasAnswered) hasBegun();
       hasAnswered ||= isAnswered;

@@ -68,7 +68,8 @@ function findingFor(
 
 /** Whether the controller creates claims, as far as the user may know; the gate is open by default. */
 type GateState =
-  { readonly state: 'open' | 'unknown' } | { readonly state: 'closed'; readonly controller: ComponentState };
+  | { readonly state: 'open' | 'unknown' }
+  | { readonly state: 'closed'; readonly controller: ComponentState };
 
 function persistentIpsGate(observed: ObservedCluster): GateState {
   const controller = componentsOf(observed).find(({ name }) => name === 'controller' || name === 'all');

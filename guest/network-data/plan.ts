@@ -10,7 +10,11 @@ import type { NetworkDataFormat } from './request.js';
 
 /** Why no Secret is written. */
 type NetworkDataProblem =
-  'MACAddressMissing' | 'MACAddressInvalid' | 'DefaultRouteInvalid' | 'DefaultRouteNotExpressible' | 'TooLarge';
+  | 'MACAddressMissing'
+  | 'MACAddressInvalid'
+  | 'DefaultRouteInvalid'
+  | 'DefaultRouteNotExpressible'
+  | 'TooLarge';
 
 export type NetworkDataPlan =
   | { readonly kind: 'refused'; readonly reason: NetworkDataProblem; readonly message: string }

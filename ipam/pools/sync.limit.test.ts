@@ -15,7 +15,7 @@ describe('the number of pools that are derived from NADs of one namespace', () =
   });
 
   const poolsOf = (namespace: string) =>
-    world.pools.keys().filter((name) => name.endsWith(`.${namespace}`)).sort(); // prettier-ignore
+    world.pools.keys().filter((name) => name.endsWith(`.${namespace}`)).sort(); // oxfmt-ignore
 
   it('is limited, and an event on the NAD says what to do', async () => {
     await world.settle(world.elect());

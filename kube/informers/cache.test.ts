@@ -67,7 +67,7 @@ describe('Cache', () => {
     ];
     for (const each of [a, b, other, node]) cache.set(each);
     expect(cache.inNamespace('n')).to.deep.equal([a, b]);
-    expect(['other/a', 'a', 'n/c', 'none/a'].map((key) => cache.get(key))).to.deep.equal([other, node, undefined, undefined]); // prettier-ignore
+    expect(['other/a', 'a', 'n/c', 'none/a'].map((key) => cache.get(key))).to.deep.equal([other, node, undefined, undefined]); // oxfmt-ignore
     expect([...cache.keys()]).to.have.members(['n/a', 'n/b', 'other/a', 'a']);
     expect([cache.list().length, cache.size]).to.deep.equal([4, 4]);
     expect(cache.delete('a')).to.equal(node);

@@ -28,7 +28,8 @@ interface MutationStore<S> {
 
 /** A change of one object. If an object is replaced by another of the same name, handlers get a removal and an addition. */
 export type MutationChange<S> =
-  { readonly before?: S; readonly after: S } | { readonly before: S; readonly after?: never };
+  | { readonly before?: S; readonly after: S }
+  | { readonly before: S; readonly after?: never };
 
 /**
  * Objects of a watch, with the newer writes of this process, like client-go's MutationCache. Versions that are older than known ones are ignored,

@@ -166,7 +166,7 @@ export function describeApiContract(clientOf: () => Client): void {
         ['Foreground', 'foregroundDeletion'],
         ['Orphan', 'orphan'],
       ] as const) {
-        // prettier-ignore
+        // oxfmt-ignore
         // the real garbage collector would remove it at once, but does not run without a controller manager
         await create();
         await client.delete(IPAM_CLAIMS, ref, { propagationPolicy });
@@ -183,10 +183,10 @@ export function describeApiContract(clientOf: () => Client): void {
       const made = await client.create(IPAM_CLAIMS, { ...claim(), status });
       expect(made.status).to.equal(undefined);
       const patched = await merge({ ...label('ready'), spec: { network: 'red' }, status }, 'status');
-      expect([patched.spec.network, patched.status, patched.metadata.labels?.state]).to.deep.equal(['blue', status, undefined]); // prettier-ignore
+      expect([patched.spec.network, patched.status, patched.metadata.labels?.state]).to.deep.equal(['blue', status, undefined]); // oxfmt-ignore
       const changed = await merge({ spec: { network: 'red' }, status: { ips: [] } });
       expect([changed.spec.network, changed.status]).to.deep.equal(['red', status]);
-      const replaced = await client.replace(IPAM_CLAIMS, { ...changed, spec: { ...changed.spec, network: 'green' }, status: { ips: [] } }, { subresource: 'status' }); // prettier-ignore
+      const replaced = await client.replace(IPAM_CLAIMS, { ...changed, spec: { ...changed.spec, network: 'green' }, status: { ips: [] } }, { subresource: 'status' }); // oxfmt-ignore
       expect([replaced.spec.network, replaced.status]).to.deep.equal(['red', { ips: [] }]);
     });
 
@@ -268,7 +268,7 @@ export function describeApiContract(clientOf: () => Client): void {
         (await names(IPAM_CLAIMS, { labelSelector: `${labelSelector},${selector}` }))
           .map((each) => each.slice(-1))
           .join('');
-      const expected = { 'state=ready': 'a', 'state==ready': 'a', 'state!=ready': 'bc', state: 'ab', '!state': 'c', 'state in (ready,waiting)': 'ab', 'state notin (ready)': 'bc' }; // prettier-ignore
+      const expected = { 'state=ready': 'a', 'state==ready': 'a', 'state!=ready': 'bc', state: 'ab', '!state': 'c', 'state in (ready,waiting)': 'ab', 'state notin (ready)': 'bc' }; // oxfmt-ignore
       const found = await Promise.all(Object.keys(expected).map(selected));
       expect(found).to.deep.equal(Object.values(expected));
     });
@@ -280,7 +280,7 @@ export function describeApiContract(clientOf: () => Client): void {
       });
       await client.create(ADDRESS_BLOCKS, block('n1'));
       await client.create(ADDRESS_BLOCKS, block('n2'));
-      const selected = (fieldSelector: string) => names(ADDRESS_BLOCKS, { namespace: undefined, labelSelector, fieldSelector }); // prettier-ignore
+      const selected = (fieldSelector: string) => names(ADDRESS_BLOCKS, { namespace: undefined, labelSelector, fieldSelector }); // oxfmt-ignore
       expect(await selected(`spec.node=${name}-n1`)).to.deep.equal([`${name}-n1`]);
       expect(await selected(`spec.node!=${name}-n1`)).to.deep.equal([`${name}-n2`]);
       expect(await selected(`spec.node=${name}-n1,spec.pool=red`)).to.deep.equal([]);

@@ -51,7 +51,7 @@ describe('MemoryTransport', () => {
     const patch = { type: 'merge', body: { data: { a: '2' } } } as const;
     expect((await requestErrorOf(client.patch(CONFIG_MAPS, REF, patch))).message).to.include('no');
     expect((await requestErrorOf(client.delete(CONFIG_MAPS, REF))).message).to.include('no');
-    expect(seen).to.deep.equal([['update', { a: '1' }, { a: '2' }], ['delete', { a: '1' }, undefined]]); // prettier-ignore
+    expect(seen).to.deep.equal([['update', { a: '1' }, { a: '2' }], ['delete', { a: '1' }, undefined]]); // oxfmt-ignore
     expect(tracker.get(CONFIG_MAPS, REF).data).to.deep.equal({ a: '1' });
   });
 

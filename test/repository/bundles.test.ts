@@ -11,7 +11,7 @@ function packagesOf(path: string, { outputs }: Metafile, seen = new Set<string>(
   seen.add(path);
   return (outputs[path]?.imports ?? [])
     .filter(({ kind }) => kind === 'import-statement')
-    .flatMap(({ path: imported, external }) => (external === true ? [imported] : packagesOf(imported, { outputs, inputs: {} }, seen))); // prettier-ignore
+    .flatMap(({ path: imported, external }) => (external === true ? [imported] : packagesOf(imported, { outputs, inputs: {} }, seen))); // oxfmt-ignore
 }
 
 describe('the bundles', function () {

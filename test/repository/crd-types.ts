@@ -2,8 +2,9 @@
  * Generates TypeScript from the CRDs, as files because editors and the compiler read no YAML. `npm run reference` writes them, and a test
  * compares them.
  */
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { format, resolveConfig } from 'prettier';
+import { type FormatConfig, format } from 'oxfmt';
 import { ADDRESS_POOLS } from '../../kube/resources.js';
 import { type ShippedKind, type StructuralSchema, readKinds } from '../../manifests/testing/structural-schema.js';
 import { ROOT } from '../source-files.js';
@@ -52,7 +53,10 @@ function fileOf({ kind }: ShippedKind): string {
 
 async function formatted(lines: readonly string[]): Promise<string> {
   const text = ['// `npm run reference` writes this file from manifests/crds.', ...lines].join('\n');
-  return format(text, { ...(await resolveConfig(join(ROOT, 'package.json'))), parser: 'typescript' });
+  const config = JSON.parse(await readFile(join(ROOT, '.oxfmtrc.json'), 'utf8')) as FormatConfig;
+  const { code, errors } = await format('generated.ts', text, config);
+  if (errors.length > 0) throw new SyntaxError(errors.map(({ message }) => message).join('\n'));
+  return code;
 }
 
 /** Returns the interfaces of a kind, and of the objects in it that have a name. */

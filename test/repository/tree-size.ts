@@ -46,7 +46,7 @@ function print(folders: ReadonlyMap<string, ReadonlyMap<Kind, Size>>): void {
     `${'files / lines'.padEnd(13)}${KINDS.map((kind) => kind.padStart(14)).join('')}${'all'.padStart(14)}\n`,
   );
   for (const [folder, kinds] of rows) {
-    const all = [...kinds.values()].reduce((sum, { files, lines }) => ({ files: sum.files + files, lines: sum.lines + lines })); // prettier-ignore
+    const all = [...kinds.values()].reduce((sum, { files, lines }) => ({ files: sum.files + files, lines: sum.lines + lines })); // oxfmt-ignore
     process.stdout.write(`${folder.padEnd(13)}${KINDS.map((kind) => cell(kinds.get(kind))).join('')}${cell(all)}\n`);
   }
 }

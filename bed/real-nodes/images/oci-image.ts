@@ -8,7 +8,9 @@ import { capture } from '../../processes/processes.js';
 
 /** A part of an image: a file or folder of this machine, a file with a text, or an empty folder with a mode. */
 export type ImageFile = { readonly target: string } & (
-  { readonly source: string } | { readonly text: string } | { readonly mode: number }
+  | { readonly source: string }
+  | { readonly text: string }
+  | { readonly mode: number }
 );
 
 export interface Image {

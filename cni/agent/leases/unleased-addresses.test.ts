@@ -53,7 +53,7 @@ describe('addresses that had no lease when they were read', () => {
         pick: () => (next <= 3 ? address(next++) : undefined),
         isPickable: (one: Address) => !closed.includes(lastOf(one)),
         isLeased: (one: Address) =>
-          failing.includes(lastOf(one)) ? Promise.reject(new Error('no answer')) : Promise.resolve(leased.includes(lastOf(one))), // prettier-ignore
+          failing.includes(lastOf(one)) ? Promise.reject(new Error('no answer')) : Promise.resolve(leased.includes(lastOf(one))), // oxfmt-ignore
       };
       const found = await findUnleasedAddress(deps, limit);
       return { found: found.address && formatAddress(found.address), taken: found.taken, settled, kept };

@@ -23,7 +23,8 @@ import { ownerOfVmi } from '../../../api/vm-claims.js';
 import type { PrimaryNetwork } from '../../../cluster/primary-network.js';
 
 export type NetworkLookup =
-  { found: true; config: NetworkConfig; delegation: IpamDelegation['kind']; delivery: Delivery } | { found: false };
+  | { found: true; config: NetworkConfig; delegation: IpamDelegation['kind']; delivery: Delivery }
+  | { found: false };
 
 /** All input of a plan for one workload: the VM and the VMI of one name. */
 export interface ObservedWorkload {
