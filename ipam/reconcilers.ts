@@ -8,6 +8,7 @@ import type { Leadership } from '../process/leadership.js';
 import { type KubeVirtControllerSource, watchKubeVirt } from '../cluster/kubevirt-controller.js';
 import { type PersistentIPsGate, createPersistentIPsGate } from '../cluster/persistent-ips-gate.js';
 import { BlockReconciler } from './blocks/block-reconciler.js';
+import { UnreadableAddresses } from './claims/claim-leases.js';
 import { RestoreHolds } from './claims/shown/restore-holds.js';
 import { createClaimSync } from './claims/sync.js';
 import { allClaimKeys, claimKeyOf, keysOfLease, keysOfNetworks as claimsOfNetworks } from './claims/triggers.js';
@@ -40,6 +41,7 @@ export class Reconcilers {
   readonly #overlaps: SegmentOverlapTracker;
   readonly #waiters = new ClaimWaitList((keys) => this.#add('claims', keys));
   readonly #restoreHolds: RestoreHolds;
+  readonly #unreadable: UnreadableAddresses;
   /** Empty while another process leads. */
   #queues: Partial<Record<'claims' | 'pools' | 'blocks', WorkQueue>> = {};
   #loops: readonly ControllerLoop[] = [];
@@ -53,6 +55,7 @@ export class Reconcilers {
     this.kubevirt = watchKubeVirt(informers, config.namespace, () => void this.#addAll());
     if (config.featureGates.nodeBlocks) this.#blocks = new BlockReconciler({ context, config, views, gate: this.gate });
     this.#overlaps = new SegmentOverlapTracker(directory, clock, (pools) => this.#add('pools', pools));
+    this.#unreadable = new UnreadableAddresses(book, clock);
     this.#restoreHolds = new RestoreHolds({ claims: watched.claims.cache, book, directory, clock });
   }
 
@@ -154,6 +157,7 @@ export class Reconcilers {
       ...{ ...context, book, directory, events, claims: watched.claims.cache, pods: users },
       waitList: this.#waiters,
       restoreHolds: this.#restoreHolds,
+      unreadable: this.#unreadable,
       ...(this.#blocks && { blocks: this.#blocks }),
       gate: this.gate,
       kubevirt: this.kubevirt,

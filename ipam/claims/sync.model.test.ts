@@ -13,6 +13,8 @@ type Event =
   | { what: 'news'; process: number; kind: Kind; count: number }
   | { what: 'sync'; process: number; accident: RequestFailure | undefined; meanwhile: readonly Meanwhile[] }
   | { what: 'restart'; process: number }
+  /** A process leads again. Changes since its last term were not queued. */
+  | { what: 'term'; process: number }
   | { what: 'gate'; open: boolean }
   | { what: 'rest' };
 
@@ -42,7 +44,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
       meanwhile: fc.array(meanwhile, { maxLength: 3 }),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ what: a('restart'), process }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constantFrom('restart' as const, 'term'), process }) },
   { weight: 1, arbitrary: fc.record({ what: a('gate'), open: fc.boolean() }) },
   { weight: 1, arbitrary: fc.record({ what: a('rest') }) },
 );
@@ -64,6 +66,9 @@ async function happen(cluster: IpamModelCluster, current: Event): Promise<void> 
       return;
     case 'restart':
       cluster.restart(current.process);
+      return;
+    case 'term':
+      cluster.processes[current.process]?.beginTerm();
       return;
     case 'gate':
       switchGate(cluster, current.open);

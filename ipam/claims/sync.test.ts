@@ -205,6 +205,20 @@ describe('syncing a claim', () => {
     expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.4']);
   });
 
+  it('tries such an address again in a later term of leadership, too', async () => {
+    const { world } = scene.cluster;
+    const spec = { address: 'nonsense' } as unknown as AddressLease['spec'];
+    world.create('addressleases', { metadata: { name: 'blue.10-0-0-4' }, spec });
+    scene.create('a', { request: '["10.0.0.4"]' });
+    scene.process.deliver('ipamclaims', Infinity);
+    await scene.syncWithoutNews('a');
+    world.remove('addressleases', 'blue.10-0-0-4');
+    world.now += 60_000;
+    scene.process.beginTerm();
+    await scene.syncWithoutNews('a');
+    expect(scene.ipsOf('a')).to.deep.equal(['10.0.0.4']);
+  });
+
   it('does nothing for a claim while the feature gate is closed', async () => {
     scene.create('a');
     scene.cluster.isGateOpen = false;

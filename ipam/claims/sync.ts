@@ -16,7 +16,7 @@ import { Probes } from './probes.js';
 import type { RestoreHolds } from './shown/restore-holds.js';
 import type { ClaimStep, ClaimStepOf } from './step.js';
 import { ClaimSyncState, WrittenClaims } from './sync-state.js';
-import { UnreadableAddresses } from './claim-leases.js';
+import type { UnreadableAddresses } from './claim-leases.js';
 import { VmiOwners, type VmiOwnersDependencies } from './running/vmi-owners.js';
 import { type ClaimWaitList, stopWaiting } from './wait-list.js';
 
@@ -25,6 +25,8 @@ interface ClaimSyncDependencies
   book: ApplyDependencies['book'] & Pick<LeaseBook, 'quarantined' | 'get' | 'all'>;
   waitList: ClaimWaitList;
   restoreHolds: Pick<RestoreHolds, 'holdAgainst' | 'onSynced'>;
+  /** Outlives the term, as the lease book does. */
+  unreadable: Pick<UnreadableAddresses, 'add' | 'retryDue'>;
   /** While closed, nothing is allocated or released, and no status is written. */
   gate: PersistentIPsGate;
 }
@@ -39,11 +41,10 @@ const RECHECK_OWNER_MS = 15_000;
 export function createClaimSync(
   dependencies: ClaimSyncDependencies,
 ): (key: string, signal?: AbortSignal) => Promise<SyncResult> {
-  const { gate, claims, waitList, book, clock } = dependencies;
+  const { gate, claims, waitList, unreadable } = dependencies;
   // what one sync leaves for the next ones
   const memory = {
     written: new WrittenClaims(),
-    unreadable: new UnreadableAddresses(book, clock),
     gracePeriods: new PoolGracePeriods(),
     vmis: new VmiOwners(dependencies),
     probes: new Probes(dependencies),
@@ -53,7 +54,7 @@ export function createClaimSync(
       waitList.remove(key);
       return undefined;
     }
-    memory.unreadable.retryDue();
+    unreadable.retryDue();
     const state = new ClaimSyncState(memory.written.newest(key, claims.get(key)));
     const call = { tenant: splitKey(key).namespace, ...(signal && { signal }) };
     return syncClaim({ ...dependencies, ...memory, key, state, call });

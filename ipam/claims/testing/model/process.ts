@@ -3,6 +3,7 @@ import { PROBE_LIMITS } from '../../../../api/limits.js';
 import type { IPAMClaim } from '../../../../api/ipam-claim.js';
 import { createClaimSync } from '../../sync.js';
 import { CLAIM_PODS, ClaimPods } from '../../running/claim-pods.js';
+import { UnreadableAddresses } from '../../claim-leases.js';
 import { RestoreHolds } from '../../shown/restore-holds.js';
 import { allClaimKeys, claimKeyOf, keysOfLease, keysOfNetworks } from '../../triggers.js';
 import { ClaimWaitList } from '../../wait-list.js';
@@ -41,7 +42,9 @@ export class IpamModelProcess {
   /** The number of addresses that stopped VMs hold. */
   heldByStopped = 0;
   readonly #informers: Record<Kind, { deliver(count: number): boolean }>;
-  readonly #sync: (key: string) => Promise<SyncResult>;
+  readonly #restoreHolds: RestoreHolds;
+  readonly #createSync: () => (key: string) => Promise<SyncResult>;
+  #sync!: (key: string) => Promise<SyncResult>;
 
   constructor(
     world: IpamWorld,
@@ -65,6 +68,7 @@ export class IpamModelProcess {
       ...{ claims: claims.cache, book: this.book, directory: this.directory },
       clock: { now: () => world.now },
     });
+    this.#restoreHolds = restoreHolds;
     this.directory.onChange((changed) => restoreHolds.onNetworksChange(changed));
     claims.onChange((change) => restoreHolds.onClaimChange(change));
     this.book.onChange((change) => restoreHolds.onLeaseChange(change));
@@ -79,10 +83,12 @@ export class IpamModelProcess {
     const events: Pick<EventRecorder, 'event'> = {
       event: ({ kind }, type, reason, message) => void this.events.push(`${type} ${kind} ${reason}: ${message}`),
     };
-    const { gates } = this;
-    this.#sync = createClaimSync({
+    const { gates, book } = this;
+    const unreadable = new UnreadableAddresses(book, { now: () => world.now });
+    const dependencies: Parameters<typeof createClaimSync>[0] = {
       claims: claims.cache,
-      book: this.book,
+      book,
+      unreadable,
       directory: this.directory,
       pods: claimPods,
       client: new Client(wire),
@@ -107,11 +113,18 @@ export class IpamModelProcess {
       },
       latency: { onAllocated: () => undefined },
       log: silentLogger,
-    });
-    // changes before it became the leader were not queued
-    this.queue.clear();
-    void restoreHolds.start();
-    this.add(allClaimKeys(claims.cache, this.book));
+    };
+    this.#createSync = () => createClaimSync(dependencies);
+    this.beginTerm();
+  }
+
+  /** It becomes the leader. Its caches stay as they are, and changes before were not queued. */
+  beginTerm(): void {
+    for (const keys of [this.queue, this.retries, this.awaiting]) keys.clear();
+    this.waitList.clear();
+    this.#sync = this.#createSync();
+    void this.#restoreHolds.start();
+    this.addAll();
   }
 
   add(keys: Iterable<string>): void {
