@@ -97,11 +97,21 @@ func (g guards) noteLost(before map[string]note) (map[string]note, error) {
 		}
 		missing[name] = noted
 		if g.isCurrent(name, before[name]) {
-			noted.Failure = rulesLost
-			err = errors.Join(err, replaceFile(g.folder, name, encode(noted)))
+			err = errors.Join(err, g.noteFailure(name, noted, rulesLost))
 		}
 	}
 	return missing, err
+}
+
+// noteFailure says in a note why its port has no rules, unless an ADD has written another note meanwhile.
+func (g guards) noteFailure(name string, noted note, failure string) error {
+	return g.locked(func() error {
+		if !g.isCurrent(name, noted) {
+			return nil
+		}
+		noted.Failure = failure
+		return replaceFile(g.folder, name, encode(noted))
+	})
 }
 
 // isGone reports whether the port of a note no longer exists. One without rules on the host is gone with its network namespace.

@@ -60,17 +60,39 @@ func (g guards) apply(asked request, rules *ruleSet, mayBeUp bool) error {
 		return fmt.Errorf("interface %s is up already, so it may have sent something: update the plugin bridge to 1.1.1 or newer, and for a "+
 			"network without IPAM write \"disableContainerInterface\": true into its config", asked.Env["CNI_IFNAME"])
 	}
-	if err := g.write(asked, rules, note{Index: found.index, Rules: rules.count()}); err != nil {
+	return g.locked(func() error {
+		if err := g.write(asked, rules, note{Index: found.index, Rules: rules.count()}); err != nil {
+			return err
+		}
+		name := tableName(asked)
+		err := place(name, rules, found)
+		if errors.Is(err, syscall.ENOENT) && found.renamed != "" {
+			// Before Linux 6.16 all devices of a chain must exist, and a chain stays at a device that is renamed.
+			found.renamed = ""
+			err = place(name, rules, found)
+		}
+		return explain(err)
+	})
+}
+
+// locked runs what changes notes and rules, while no other process does. Otherwise the removal of the rules of an earlier interface
+// could remove those of an ADD that uses its name again. The lock ends with the process, too.
+func (g guards) locked(change func() error) error {
+	if err := os.MkdirAll(g.folder, 0o700); err != nil {
 		return err
 	}
-	name := tableName(asked)
-	err = place(name, rules, found)
-	if errors.Is(err, syscall.ENOENT) && found.renamed != "" {
-		// Before Linux 6.16 all devices of a chain must exist, and a chain stays at a device that is renamed.
-		found.renamed = ""
-		err = place(name, rules, found)
+	folder, err := os.Open(g.folder)
+	if err != nil {
+		return err
 	}
-	return explain(err)
+	defer folder.Close()
+	for err = syscall.EINTR; err == syscall.EINTR; {
+		err = unix.Flock(int(folder.Fd()), unix.LOCK_EX)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot lock %s: %w", g.folder, err)
+	}
+	return change()
 }
 
 // place creates a table, or replaces the one of an earlier ADD.
@@ -88,12 +110,9 @@ func place(name string, rules *ruleSet, at port) error {
 	return err
 }
 
-// write notes a port before it gets rules, so that they are always found again.
+// write notes a port before it gets rules, so that they are always found again. Call it locked.
 func (g guards) write(asked request, rules *ruleSet, noted note) error {
 	noted.Netns, noted.Mode, noted.Subject = asked.Env["CNI_NETNS"], rules.Mode, rules.Subject
-	if err := os.MkdirAll(g.folder, 0o700); err != nil {
-		return err
-	}
 	return replaceFile(g.folder, tableName(asked), encode(noted))
 }
 
@@ -131,21 +150,17 @@ func explain(err error) error {
 
 // remove deletes the rules of a port, and its note, unless an ADD has written another note meanwhile.
 func (g guards) remove(name string, noted note) error {
-	if !g.isCurrent(name, noted) {
-		return nil
-	}
-	// where rules could not be applied, they often cannot be removed either
-	err := noted.inNetns(func(netns int) error { return transact(netns, deletion(name)) })
-	if err != nil && noted.Failure == "" {
-		return err
-	}
-	if !g.isCurrent(name, noted) {
-		return nil
-	}
-	if err := os.Remove(filepath.Join(g.folder, name)); !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
+	return g.locked(func() error {
+		if !g.isCurrent(name, noted) {
+			return nil
+		}
+		// where rules could not be applied, they often cannot be removed either
+		err := noted.inNetns(func(netns int) error { return transact(netns, deletion(name)) })
+		if err != nil && noted.Failure == "" {
+			return err
+		}
+		return os.Remove(filepath.Join(g.folder, name))
+	})
 }
 
 // isCurrent reports whether a note still is what was read.

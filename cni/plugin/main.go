@@ -173,8 +173,11 @@ func guardPort(asked request, ports guards, rules *ruleSet) {
 	if rules.Mode == enforce {
 		fail(asked, refused, msg, "")
 	}
-	earlier, _ := ports.read(tableName(asked)) // without its index, the rules of an earlier ADD would never be removed
-	if err := ports.write(asked, rules, note{Index: earlier.Index, Failure: msg}); err != nil {
+	err = ports.locked(func() error {
+		earlier, _ := ports.read(tableName(asked)) // without its index, the rules of an earlier ADD would never be removed
+		return ports.write(asked, rules, note{Index: earlier.Index, Failure: msg})
+	})
+	if err != nil {
 		msg += "; the agent cannot report it: " + err.Error()
 	}
 	os.Stderr.WriteString("holdfast: " + msg + "\n")

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -61,6 +63,7 @@ func TestAnInterfaceWithoutAGuardHasNoRulesOfAnEarlierOne(t *testing.T) {
 func TestTheNoteOfALaterADDIsNotCollected(t *testing.T) {
 	n := newNode(t, "veth")
 	name := tableName(n.asked)
+	must(t, n.apply(golden(t, "enforce")))
 	must(t, n.ports.write(n.asked, golden(t, "enforce"), note{Index: 9999}))
 	noted, err := n.ports.read(name)
 	must(t, err)
@@ -161,4 +164,31 @@ func TestADELRemovesTheNoteOfItsPortThatCannotBeRead(t *testing.T) {
 	if _, err := os.Stat(path); !os.IsNotExist(err) || n.tables() != 0 {
 		t.Errorf("the note or the rules are left: %v", err)
 	}
+}
+
+func TestAnADDAndTheRemovalOfEarlierRulesDoNotDisturbEachOther(t *testing.T) {
+	n := newNode(t, "veth")
+	name := tableName(n.asked)
+	rules := golden(t, "enforce")
+	here, err := os.Open("/proc/thread-self/ns/net")
+	must(t, err)
+	begin, ended := make(chan bool), make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		err := unix.Setns(int(here.Fd()), unix.CLONE_NEWNET)
+		for range begin {
+			ended <- errors.Join(err, n.ports.collect(""))
+		}
+	}()
+	for range 200 {
+		must(t, n.apply(rules))
+		must(t, n.ports.write(n.asked, rules, note{Index: 9999})) // of an interface that is gone
+		begin <- true
+		must(t, n.apply(rules))
+		must(t, <-ended)
+		if _, err := n.ports.read(name); err != nil || n.tables() != 1 {
+			t.Fatalf("the rules of the later ADD were removed, or its note: %d tables, %v", n.tables(), err)
+		}
+	}
+	close(begin)
 }
