@@ -5,6 +5,7 @@ import { CLAIM_INDEXES } from '../../cluster/watch-specs.js';
 import { PoolDirectory } from '../../addressing/directory/directory.js';
 import { Cache } from '../../kube/informers/cache.js';
 import { Client } from '../../kube/client.js';
+import { isConflict } from '../../kube/errors.js';
 import type { WatchSpec } from '../../kube/informers/informers.js';
 import { IPAM_CLAIMS, PODS, POD_DISRUPTION_BUDGETS, STATEFUL_SETS } from '../../kube/resources.js';
 import type { GuestConfig } from '../../process/config/guest-config.js';
@@ -180,6 +181,22 @@ describe('the reconciler of responders', () => {
       ['DELETE ipamclaims'],
       ['DELETE ipamclaims'],
     ]);
+  });
+
+  it('keeps a claim that a pod has come to use since the caches were filled, and tries again', async () => {
+    const bench = new Bench();
+    await bench.sync();
+    bench.updateCaches();
+    bench.caches.get('statefulsets')?.delete(`${NAMESPACE}/${bench.set()?.metadata.name ?? ''}`);
+    bench.pools.delete('blue');
+    bench.poolsChanged();
+    const [claim] = bench.api.tracker.list(IPAM_CLAIMS);
+    bench.api.tracker.change(IPAM_CLAIMS, claim!.metadata, (copy) => {
+      copy.status = { ownerPod: { name: claim!.metadata.name } };
+    });
+    const error: unknown = await bench.sync().catch((reason: unknown) => reason);
+    expect(isConflict(error), String(error)).to.equal(true);
+    expect(bench.api.tracker.list(IPAM_CLAIMS).map(objectKey)).to.deep.equal([objectKey(claim!)]);
   });
 
   it('uses the image and the pull secrets of its own pod', async () => {

@@ -170,7 +170,7 @@ export class ResponderReconciler implements Reconciler {
       case 'delete-budget':
         return unlessGone(client.delete(POD_DISRUPTION_BUDGETS, refOf(action.object), uidOf(action.object)));
       case 'delete-claim':
-        return unlessGone(client.delete(IPAM_CLAIMS, refOf(action.object), uidOf(action.object)));
+        return unlessGone(client.delete(IPAM_CLAIMS, refOf(action.object), versionOf(action.object)));
       case 'report':
         this.#report(action.pool, action.reason, action.message);
     }
@@ -197,6 +197,11 @@ function refOf({ metadata: { name, namespace } }: KubeObject) {
 
 function uidOf({ metadata: { uid } }: KubeObject) {
   return { uid };
+}
+
+/** If a pod has come to use a claim meanwhile, ipam has written its status, and the claim stays. */
+function versionOf({ metadata: { uid, resourceVersion } }: KubeObject) {
+  return { uid, resourceVersion };
 }
 
 function updateOf({ set, uid }: { set: StatefulSet; uid: string | undefined }) {
