@@ -226,6 +226,14 @@ describe('the reports about guards of a node', () => {
     expect((await shown('guard_ports'))[0]).to.match(/mode="Enforce",state="failed"} 1$/);
   });
 
+  it('tell it again if an interface that was plugged again under its name loses its rules, too', async () => {
+    for (const fields of [{ failure: 'lost' }, {}, { failure: 'lost' }]) {
+      await note(fields);
+      await watch.round(SIGNAL);
+    }
+    expect(events.map((text) => text.split(':')[0])).to.deep.equal(Array(2).fill('VirtualMachine vm1 GuardNotApplied'));
+  });
+
   it('show ports whose counters are inside of their pods', async () => {
     await note({ index: 0 });
     await watch.round(SIGNAL);

@@ -109,10 +109,14 @@ export class GuardWatch {
   }
 
   #reportOf(note: GuardNote): PortReport | undefined {
-    const { untold, toldAt = -Infinity, isFailureTold } = this.#stateOf(note);
+    const state = this.#stateOf(note);
     if (note.failure !== undefined) {
-      return isFailureTold ? undefined : { note, reason: EventReason.GuardNotApplied, message: describeFailure(note) };
+      if (state.isFailureTold) return undefined;
+      return { note, reason: EventReason.GuardNotApplied, message: describeFailure(note) };
     }
+    // an interface that is plugged again under its name has a note of the same name
+    state.isFailureTold = false;
+    const { untold, toldAt = -Infinity } = state;
     if (untold.size === 0 || this.#deps.clock.now() - toldAt < QUIET_MS) return undefined;
     return { note, reason: EventReason.TrafficNotOfClaim, message: describeDrops(note, [...untold].sort()) };
   }
