@@ -134,9 +134,16 @@ export class Invariants implements WriteChecks {
 
   #isInUse(address: string, { metadata }: IPAMClaim): boolean {
     return [...this.inUse].some(([pod, { claim, addresses }]) => {
-      const isOfClaim = claim === undefined ? pod === metadata.name : claim === metadata.uid;
+      const isTakenOver = pod === metadata.name && !this.#hasOwnLease(pod, address);
+      const isOfClaim = claim === undefined ? isTakenOver : claim === metadata.uid;
       return isOfClaim && addresses.includes(address);
     });
+  }
+
+  /** The pod has the address by a lease of its own, perhaps in another address space. */
+  #hasOwnLease(pod: string, address: string): boolean {
+    const uid = this.#world.get('pods', `vms/${pod}`)?.metadata.uid;
+    return leasesHeldBy(this.#world, uid).some(({ spec }) => spec.address === address);
   }
 
   /**
