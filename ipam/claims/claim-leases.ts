@@ -138,11 +138,11 @@ async function resolveFailedWrite(
   candidate: AllocationCandidate,
   context: AllocateLeaseContext,
 ): Promise<LeaseAllocation> {
-  const name = leaseName(context.pool.addressSpace, addressOf(candidate));
   if (isInvalid(error) || isForbidden(error)) {
-    const message = `The API server rejected AddressLease ${name}: ${messageOf(error)}`;
+    const message = `The API server rejected an AddressLease of pool ${context.pool.name}: ${messageOf(error)}`;
     return { kind: 'refused', refusal: { reason: AllocationReason.Internal, message } };
   }
+  const name = leaseName(context.pool.addressSpace, addressOf(candidate));
   const lostRace = isAlreadyExists(error) || isConflict(error) || (candidate.kind === 'take' && isNotFound(error));
   if (!lostRace && !mayHaveActed(error)) throw error;
   const found = await findUnlessGone(context.client, ADDRESS_LEASES, { name }, context.call);

@@ -15,7 +15,7 @@ import type { DesiredClaimStatus } from './step.js';
 
 /**
  * Returns the parts of a claim's status that are out of date.
- * @param canUpdateCounts whether the status may show new counts of a full pool; called only if they differ
+ * @param canUpdateCounts whether the status may show what has changed after the colon of a message; called only if it differs
  */
 export function statusChanges(claim: IPAMClaim, desired: DesiredClaimStatus, canUpdateCounts = () => false): string[] {
   const { ips, allocated, request, launchers, draining, ownerPod } = desired;
@@ -60,14 +60,17 @@ export function statusPatch(claim: IPAMClaim, desired: DesiredClaimStatus, now: 
 /** The end of a cool-down in a message. */
 const TIME = / until \d{4}-\d\d-\d\dT[\d:.]+Z/;
 
+/** Their messages change with each attempt, after a colon: the counts of a full pool, and the error of an API server that rejects one lease after the other. */
+const CHANGING_REASONS: ReadonlySet<string> = new Set([AllocationReason.Exhausted, AllocationReason.Internal]);
+
 /**
- * Compares a condition without the counts of a full pool, which change all the time, and without the end of a cool-down, which each process counts by its own
- * clock. They must not cause events.
+ * Compares a condition without what changes with each attempt, and without the end of a cool-down, which each process counts by its own clock.
+ * They must not cause events, nor a write of the status, which would cause the next attempt.
  */
 function isEquivalent(found: Condition | undefined, desired: ConditionValue | undefined): boolean {
   if (found === undefined || desired === undefined) return found === desired;
   if (found.status !== desired.status || found.reason !== desired.reason) return false;
-  return found.reason === AllocationReason.Exhausted
+  return CHANGING_REASONS.has(found.reason)
     ? messagePrefix(found.message) === messagePrefix(desired.message)
     : found.message.replace(TIME, '') === desired.message.replace(TIME, '');
 }

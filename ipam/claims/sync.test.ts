@@ -167,6 +167,20 @@ describe('syncing a claim', () => {
     expect(event).to.match(/^Warning IPAMClaim AddressesNotAllocated: InternalError: .*exceeded quota/);
   });
 
+  it('writes the status once if every lease is rejected, and at most once a minute after that', async () => {
+    let count = 0;
+    scene.cluster.api.before = ({ method }) => {
+      const refusal = { request: 'POST', status: 403, reason: 'Forbidden', message: `lease ${count++} is denied` };
+      return method === 'POST' ? { error: new StatusError(refusal), applied: false } : undefined;
+    };
+    scene.create('a');
+    const writes = async () => (await scene.sync('a')).requests.filter((request) => request.startsWith('PATCH')).length;
+    expect([await writes(), await writes(), await writes()]).to.deep.equal([1, 0, 0]);
+    scene.cluster.world.now += 60_000;
+    expect([await writes(), await writes()]).to.deep.equal([1, 0]);
+    expect(scene.process.events).to.have.lengthOf(1);
+  });
+
   it('releases the lease of one family if the other family is full', async () => {
     setPool(scene.cluster.world, 'dual');
     scene.create('a');
