@@ -37,14 +37,16 @@ type Right = Omit<ProcessRight, 'account'>;
 
 const right = (verb: string, resource: string, group = ''): Right => ({ verb, group, resource });
 const [OWN, CLAIMS, KUBEVIRT] = ['ipam.holdfast.dev', 'k8s.cni.cncf.io', 'kubevirt.io'];
-const [CONTROLLER, WEBHOOK, IPAM] = [
+const [CONTROLLER, WEBHOOK, IPAM, GUEST] = [
   [
     right('list', 'virtualmachines', KUBEVIRT),
     right('list', 'virtualmachineinstances', KUBEVIRT),
     right('update', 'virtualmachines/finalizers', KUBEVIRT),
+    right('update', 'virtualmachineinstances/finalizers', KUBEVIRT),
     right('list', 'network-attachment-definitions', CLAIMS),
     right('create', 'ipamclaims', CLAIMS),
     right('patch', 'ipamclaims', CLAIMS),
+    right('delete', 'ipamclaims', CLAIMS),
     right('list', 'pods'),
   ],
   [
@@ -54,12 +56,23 @@ const [CONTROLLER, WEBHOOK, IPAM] = [
   ],
   [
     right('create', 'addresspools', OWN),
+    right('patch', 'addresspools', OWN),
+    right('delete', 'addresspools', OWN),
     right('patch', 'addresspools/status', OWN),
+    right('serve', 'addresspools', OWN),
     right('create', 'addressleases', OWN),
+    right('patch', 'addressleases', OWN),
     right('delete', 'addressleases', OWN),
     right('patch', 'ipamclaims/status', CLAIMS),
     right('list', 'network-attachment-definitions', CLAIMS),
     right('list', 'pods'),
+  ],
+  [
+    right('list', 'virtualmachineinstances', KUBEVIRT),
+    right('patch', 'ipamclaims/status', CLAIMS),
+    right('patch', 'addressleases', OWN),
+    right('create', 'secrets'),
+    right('patch', 'secrets'),
   ],
 ];
 
@@ -68,18 +81,15 @@ export const NEEDED_RIGHTS: Readonly<Record<string, readonly Right[]>> = {
   controller: CONTROLLER,
   webhook: WEBHOOK,
   ipam: IPAM,
-  all: [...CONTROLLER, ...WEBHOOK, ...IPAM],
+  guest: GUEST,
+  all: [...CONTROLLER, ...WEBHOOK, ...IPAM, ...GUEST],
   agent: [
     right('create', 'addressleases', OWN),
+    right('patch', 'addressleases', OWN),
     right('list', 'addresspools', OWN),
     right('list', 'network-attachment-definitions', CLAIMS),
   ],
-  guest: [
-    right('list', 'virtualmachineinstances', KUBEVIRT),
-    right('patch', 'ipamclaims/status', CLAIMS),
-    right('create', 'secrets'),
-    right('patch', 'secrets'),
-  ],
+  capacity: [right('patch', 'nodes/status')],
 };
 
 /** Reads the clock of the API server, in milliseconds since the epoch. Every user may. */

@@ -9,12 +9,18 @@ import { CRD_FIELDS } from './crd-fields.js';
 import type { JsonSchema } from '../installation.js';
 import { NEEDED_RIGHTS } from './probe.js';
 
+const READS = new Set(['get', 'list', 'watch']);
+
 describe('what kubectl holdfast doctor expects', () => {
   /** Of files with `part` in their paths. */
   async function documentsIn(folder: string, part = ''): Promise<Manifest[]> {
     const files = (await findFiles('.yaml', join(ROOT, folder))).filter((path) => path.includes(part));
     const texts = await Promise.all(files.map((path) => readFile(join(ROOT, path), 'utf8')));
     return texts.flatMap((text) => parseAllDocuments(text).map((document) => document.toJS() as Manifest));
+  }
+
+  async function rolesOf(): Promise<Manifest[]> {
+    return (await documentsIn('manifests/base', '/rbac/')).filter(({ kind }) => kind === 'ClusterRole');
   }
 
   it('are the fields of the shipped kinds', async () => {
@@ -40,8 +46,25 @@ describe('what kubectl holdfast doctor expects', () => {
     expect([...neededPolicies({ ...HEALTHY, workloads })].sort()).to.deep.equal(kept.sort());
   });
 
+  it('are all writes that the shipped roles of processes grant, without those of events, reviews and blocks', async () => {
+    const isLeftOut = (resource: string) =>
+      /^(events|.*reviews|addressblocks|.*webhookconfigurations)(\/|$)/.test(resource);
+    for (const { metadata, rules = [] } of await rolesOf()) {
+      const known = NEEDED_RIGHTS[metadata.name.replace('holdfast-', '')];
+      if (known === undefined) continue;
+      const writes = rules.flatMap(({ apiGroups, resources, verbs }) =>
+        apiGroups.flatMap((group) =>
+          resources
+            .filter((resource) => !isLeftOut(resource))
+            .flatMap((resource) => verbs.filter((verb) => !READS.has(verb)).map((verb) => ({ verb, group, resource }))),
+        ),
+      );
+      expect(known, metadata.name).to.deep.include.members(writes);
+    }
+  });
+
   it('are rights that the shipped roles grant', async () => {
-    const roles = (await documentsIn('manifests/base', '/rbac/')).filter(({ kind }) => kind === 'ClusterRole');
+    const roles = await rolesOf();
     for (const [component, rights] of Object.entries(NEEDED_RIGHTS)) {
       if (component === 'all') continue;
       const rules = roles.find(({ metadata }) => metadata.name === `holdfast-${component}`)?.rules ?? [];
