@@ -22,7 +22,7 @@ import {
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../kube/resources.js';
 import { ofComponent } from '../installation.js';
-import { type Read, isUnread, joinReads, mapRead, readEvent, readList, readObject, valueOf } from '../reader.js';
+import { type Read, joinReads, mapRead, readEvent, readList, readObject, valueOf } from '../reader.js';
 import { claimAddressesOf, requestedBy } from './claims.js';
 import { type TracedNetwork, tracedNetworks } from './networks.js';
 import type { ObservedVmTrace } from './observed.js';
@@ -103,10 +103,10 @@ async function readNads(
   return new Map(await Promise.all(read));
 }
 
-/** A NAD that cannot be read may delegate to Holdfast. */
+/** A NAD that cannot be read, is invalid or does not exist may delegate to Holdfast, or may have when the pods started. */
 function mayUseHoldfast(nads: ReadonlyMap<string, Read<NetworkAttachmentDefinition>>): boolean {
   return [...nads.values()].some(
-    (read) => isUnread(read) || (read.kind === 'found' && readIpamDelegation(read.value).kind === 'holdfast'),
+    (read) => read.kind !== 'found' || ['holdfast', 'invalid'].includes(readIpamDelegation(read.value).kind),
   );
 }
 

@@ -181,6 +181,15 @@ describe('the trace of a VM', () => {
       .and.include('[ok] IPAMClaim vms/vm1.data: 10.0.0.5/24');
   });
 
+  it('shows the agent of a launcher whose NAD was deleted or made invalid', async () => {
+    const deleted = clusterWith();
+    deleted.remove(NETWORK_ATTACHMENT_DEFINITIONS, 'vms/blue');
+    const invalid = clusterWith();
+    invalid.change(NETWORK_ATTACHMENT_DEFINITIONS, 'blue', () => blueNad({ ipam: { type: 'holdfast', subnets: 7 } }));
+    for (const cluster of [deleted, invalid])
+      expect((await trace(cluster)).lines.join('\n')).to.include('Node n1: agent ready');
+  });
+
   it('reads no leases and no agents of a network of another IPAM', async () => {
     const cluster = clusterWith();
     cluster.change(NETWORK_ATTACHMENT_DEFINITIONS, 'blue', () => blueNad({ ipam: { type: 'other' } }));
