@@ -110,6 +110,7 @@ export function poolFullMessage(
   family: Family,
   { size, cooling, heldByStopped, quarantined = 0 }: PoolUseCounts,
 ): string {
+  if (size === 0n) return `${poolFullSubject(pool, family)}: ${describeEmptiness(pool, family)}`;
   const counts = [
     `${size - BigInt(cooling + quarantined)} of ${size} leased`,
     ...(heldByStopped > 0 ? [`${heldByStopped} of them by stopped VMs`] : []),
@@ -117,6 +118,14 @@ export function poolFullMessage(
     ...(quarantined > 0 ? [`${quarantined} quarantined, because other hosts have them`] : []),
   ];
   return `${poolFullSubject(pool, family)}: ${counts.join(', ')}`;
+}
+
+/** Says why a pool allocates no address of a family without a request. */
+function describeEmptiness(pool: Pool, family: Family): string {
+  if (!addressesOf(pool, family, 'requestable').isEmpty) return 'its addresses are only for workloads that request one';
+  return addressesOf(pool, family, 'leasable').isEmpty
+    ? 'ranges, exclude and gateway of its subnets leave no address'
+    : 'all of its addresses are draining';
 }
 
 function requestOneOf(leasable: RangeSet, family: Family): string {

@@ -26,4 +26,15 @@ describe('the refusal of a change of a derived pool', () => {
   it('says what to do if no NAD requests the pool', () => {
     expect(messageWith(...others)).to.include('no NAD requests it now: create the NAD, or delete the pool');
   });
+
+  it('is for every field but publishMetrics, and names the NAD', () => {
+    const nads = [nad('vms/lab', holdfastConfig({ subnets: [{ cidr: '10.9.0.0/24' }] }))];
+    const update = (spec: object) => {
+      const changed = { ...oldPool, spec: { ...oldPool.spec, ...spec } };
+      return reviewPool({ operation: 'UPDATE', pool: changed, oldPool }, validationViewOf({ pools: [oldPool], nads }));
+    };
+    const message = 'its spec follows NAD vms/lab: change "ipam" there. Only publishMetrics can be set on the pool';
+    expect(update({ subnets: [{ cidr: '10.9.0.0/16' }] }).refusals).to.deep.equal([{ check: 'derived', message }]);
+    expect(update({ publishMetrics: false }).refusals).to.deep.equal([]);
+  });
 });

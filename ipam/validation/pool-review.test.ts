@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { derivedPool } from '../../addressing/pool/derived-pool.js';
-import { type PoolGiven, adminPool, holdfastConfig, nad } from '../../test/objects/pool-objects.js';
+import { type PoolGiven, adminPool } from '../../test/objects/pool-objects.js';
 import {
   type ValidatedObjects,
   coolingLease,
@@ -230,6 +229,12 @@ const CASES: Case[] = [
     text: ['spec.subnets: draining leaves no IPv6 address for new pods and VMs', 'Add a subnet or a range'],
   },
   {
+    name: 'an exclusion of all addresses of a family, with a warning',
+    becomes: { subnets: [{ cidr: '10.0.0.0/24', exclude: ['10.0.0.0/24'] }, { cidr: 'fd00::/64' }] },
+    warnings: 1,
+    text: ['spec.subnets: ranges, exclude and gateway leave no IPv4 address for pods and VMs'],
+  },
+  {
     name: 'draining of all addresses but the reserved ones, with a warning',
     becomes: { subnets: [{ cidr: '10.0.0.0/24', reserved: ['10.0.0.0/28'], draining: ['10.0.0.16-10.0.0.254'] }] },
     warnings: 1,
@@ -278,18 +283,6 @@ describe('the review of a pool', () => {
       for (const expected of text) expect(words).to.include(expected);
     });
   }
-
-  it('refuses changes of a derived pool except publishMetrics, and names the NAD', () => {
-    const nads = [nad('vms/lab', holdfastConfig({ subnets: [{ cidr: '10.9.0.0/24' }] }))];
-    const oldPool = derivedPool('vms', { network: 'blue', subnets: [{ cidr: '10.9.0.0/24' }] });
-    const update = (spec: object) => {
-      const pool = { ...oldPool, spec: { ...oldPool.spec, ...spec } };
-      return reviewPool({ operation: 'UPDATE', pool, oldPool }, validationViewOf({ pools: [oldPool], nads }));
-    };
-    const message = 'its spec follows NAD vms/lab: change "ipam" there. Only publishMetrics can be set on the pool';
-    expect(update({ subnets: [{ cidr: '10.9.0.0/16' }] }).refusals).to.deep.equal([{ check: 'derived', message }]);
-    expect(update({ publishMetrics: false }).refusals).to.deep.equal([]);
-  });
 
   it('keeps warnings short enough for the API server to show them', () => {
     const pools = ['q', 'r'].map((name) => adminPool(name, { network: name, addressSpace: 'blue' }));

@@ -19,7 +19,7 @@ export function warnOfPool(change: PoolChange, view: ValidationView): string[] {
   return [
     ...warnOfCooldown(change.pool, view),
     ...warnOfBlocks(change),
-    ...warnOfDraining(change),
+    ...warnOfNoAddress(change),
     ...warnOfLeftOutNamespaces(change, view),
     ...warnOfReplacedPools(change, view),
     ...warnOfOverlaps(change, view),
@@ -57,15 +57,19 @@ function sizeForBlocks(pool: Pool, family: Family, size: number): number | undef
   return undefined;
 }
 
-/** Warns if all addresses of a family are draining, except those in `reserved`. */
-function warnOfDraining({ after }: PoolChange): string[] {
+/** Warns if a family has no address, or if all of them are draining, except those in `reserved`. */
+function warnOfNoAddress({ after }: PoolChange): string[] {
   const sizeOf = (family: Family, which: LeasableSet) => addressesOf(after, family, which).size;
-  return after.families
-    .filter((family) => sizeOf(family, 'open') === 0n && sizeOf(family, 'requestable') < sizeOf(family, 'leasable'))
-    .map(
-      (family) =>
-        `spec.subnets: draining leaves no IPv${family} address for new pods and VMs, nor for VMs that are to leave the draining addresses. Add a subnet or a range, unless the network goes`,
-    );
+  return after.families.flatMap((family) => {
+    if (sizeOf(family, 'leasable') === 0n)
+      return [
+        `spec.subnets: ranges, exclude and gateway leave no IPv${family} address for pods and VMs. Correct them, or add a subnet or a range`,
+      ];
+    if (sizeOf(family, 'open') > 0n || sizeOf(family, 'requestable') === sizeOf(family, 'leasable')) return [];
+    return [
+      `spec.subnets: draining leaves no IPv${family} address for new pods and VMs, nor for VMs that are to leave the draining addresses. Add a subnet or a range, unless the network goes`,
+    ];
+  });
 }
 
 /** Warns of namespaces that are no longer served and have leases. */

@@ -26,4 +26,12 @@ describe('an address of a draining range', () => {
       '7 ips: 10.0.0.3 is in a draining range of pool blue: request one of 10.0.0.6',
     );
   });
+
+  it('is not called leased if the pool has no other one', async () => {
+    scene = new LeaseAgentWorld(compiledPool({ subnets: [{ ...SUBNET, draining: ['10.0.0.0/29'] }] }));
+    scene.watch();
+    expect(await scene.refused()).to.equal(
+      '11 pool blue is full: all of its addresses are draining: the kubelet retries until an address is free; correct its subnets, or ask the administrator to add a range to the pool',
+    );
+  });
 });
