@@ -91,7 +91,16 @@ describe('derivedSpec', () => {
       given: { range: '10.0.1.1-10.0.0.9/24' },
       problem: /^range is 10\.0\.1\.1/,
     },
-    { name: 'an end before the start', given: { range: '10.0.0.9-10.0.0.3/24' }, problem: /^range_end is before/ },
+    {
+      name: 'a range whose end is before its start',
+      given: { range: '10.0.0.9-10.0.0.3/24' },
+      problem: /^range ends at 10\.0\.0\.3, before it begins at 10\.0\.0\.9: swap the two$/,
+    },
+    {
+      name: 'a range_end before range_start',
+      given: { range: '10.0.0.0/24', range_start: '10.0.0.9', range_end: '10.0.0.3' },
+      problem: /^range_end ends at 10\.0\.0\.3, before it begins at 10\.0\.0\.9: swap the two$/,
+    },
     {
       name: 'a start of the other family',
       given: { range: '10.0.0.0/24', range_start: 'fd00::1' },

@@ -7,7 +7,7 @@ import type { NadRights } from '../../api/networks/nad-rights.js';
 import { ADDRESS_POOL_KIND, IPAM_API_VERSION, POOL_FINALIZER, POOL_NAD_NAMESPACE } from '../../api/names.js';
 import type { NetworkConfigProblem } from '../../api/networks/network-attachment.js';
 import { type Address, AddressError, formatAddress, parseAddress, parseAddressOrPrefix } from '../address/address.js';
-import { type Cidr, containsAddress, firstOf, formatCidr, lastOf, networkOf } from '../address/cidr.js';
+import { type Cidr, containsAddress, firstOf, formatCidr, lastOf, networkOf, parseCidr } from '../address/cidr.js';
 import { type Pool, type PoolProblem, compilePool, parseDuration } from './pool.js';
 
 export type DerivedSpec =
@@ -186,6 +186,19 @@ function subnetsOfRanges({
   }
 }
 
+/** Names the exclusions and the gateway of a valid whereabouts config that have no effect, because no range contains them. */
+export function ineffectiveAddresses(config: HoldfastIpamConfig): string[] {
+  const { path, ranges, gateway } = config;
+  const converted = subnetsOfRanges(config);
+  if (ranges.length === 0 || !converted.ok) return [];
+  const cidrs = converted.subnets.map(({ cidr }) => parseCidr(cidr));
+  const excluded = [...new Set(ranges.flatMap(({ exclude }) => exclude))]
+    .filter((text) => cidrs.every((cidr) => exclusionIn(cidr, parseNetwork(text)).length === 0))
+    .map((text) => `${path}.exclude: "${text}"`);
+  const hasGateway = gateway === undefined || converted.subnets.some((subnet) => subnet.gateway !== undefined);
+  return [...(hasGateway ? [] : [`${path}.gateway: "${gateway}"`]), ...excluded];
+}
+
 interface WhereaboutsSpan {
   cidr: Cidr;
   start?: Address;
@@ -196,9 +209,11 @@ function subnetOfRange(range: WhereaboutsRange, gateway: Address | undefined): P
   const { cidr, start, end } = spanOf(range);
   const first = start?.value ?? firstOf(cidr);
   const last = end?.value ?? lastOf(cidr);
-  if (first > last)
-    throw new WhereaboutsRangeError(`${range.path}.range_end`, 'is before the start of the range: swap the two');
   const text = (value: bigint) => formatAddress({ family: cidr.family, value });
+  if (first > last) {
+    const field = `${range.path}.${range.range.includes('-') ? 'range' : 'range_end'}`;
+    throw new WhereaboutsRangeError(field, `ends at ${text(last)}, before it begins at ${text(first)}: swap the two`);
+  }
   const exclude = range.exclude.flatMap((text, index) => {
     const excluded = parseField(`${range.path}.exclude[${index}]`, () => parseNetwork(text));
     return exclusionIn(cidr, excluded);

@@ -5,6 +5,7 @@ import type { NetworkConfigProblem } from '../../api/networks/network-attachment
 import { poolLimitMessage } from '../../api/networks/nad-rights.js';
 import { BY_NAD_NAMESPACE } from '../../cluster/watch-specs.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
+import { ineffectiveAddresses } from '../../addressing/pool/derived-pool.js';
 import { addressSpaceRefusal } from '../../addressing/pool/address-space-rights.js';
 import { type PoolChange, refuseLeaseLosses } from './leased-addresses.js';
 import {
@@ -22,6 +23,7 @@ import { describeOverlap, findOverlaps } from '../pools/segment-overlap.js';
 
 /** Limits the time of a review: comparing two large NADs takes milliseconds. */
 const MAX_COMPARED_NADS = 50;
+const MAX_WARNED_ADDRESSES = 4;
 
 /** A NAD that is being created or changed. */
 interface NadReview {
@@ -45,8 +47,9 @@ export function* reviewNad({ nad, oldNad }: NadReview, view: ValidationView): Ge
   const before = oldNad && readNadIpamConfig(oldNad, view.rightsOf);
   // labels or settings of the plugin changed: errors in the rest existed before
   if (before !== undefined && isSameConfig(before, config)) {
-    if (config.kind !== 'pool' || oldNad?.segment === nad.segment) return ALLOWED;
-    return { refusals: [], warnings: warnOfSegmentOverlap(config.requested, view) };
+    if (config.kind !== 'pool') return ALLOWED;
+    const overlaps = oldNad?.segment === nad.segment ? [] : warnOfSegmentOverlap(config.requested, view);
+    return { refusals: [], warnings: [...warnOfIneffectiveAddresses(nad, oldNad), ...overlaps] };
   }
   switch (config.kind) {
     case 'none':
@@ -55,11 +58,9 @@ export function* reviewNad({ nad, oldNad }: NadReview, view: ValidationView): Ge
       return refuseProblems(config.problems);
     case 'pool': {
       const { refusals, warnings } = yield* reviewRights(config.requested, before, view);
-      return {
-        refusals,
-        warnings:
-          refusals.length > 0 ? warnings : [...warnings, ...warnOfSegmentOverlap(config.requested, view, before)],
-      };
+      if (refusals.length > 0) return { refusals, warnings };
+      const overlaps = warnOfSegmentOverlap(config.requested, view, before);
+      return { refusals, warnings: [...warnings, ...warnOfIneffectiveAddresses(nad, oldNad), ...overlaps] };
     }
   }
 }
@@ -173,6 +174,16 @@ function reviewOldestNad(requested: NadPool, others: readonly NadPool[], view: V
 }
 
 /** Without leases the pool may move, but it allocates no address meanwhile. */
+/** whereabouts ignores them, too, but they may be typing errors. Those of the old NAD were named before. */
+function warnOfIneffectiveAddresses({ delegation }: ParsedNad, oldNad: ParsedNad | undefined): string[] {
+  const found = delegation.kind === 'holdfast' ? ineffectiveAddresses(delegation.config) : [];
+  const before = oldNad?.delegation.kind === 'holdfast' ? ineffectiveAddresses(oldNad.delegation.config) : [];
+  return found
+    .filter((what) => !before.includes(what))
+    .slice(0, MAX_WARNED_ADDRESSES)
+    .map((what) => `${what} is in no range, so it has no effect: correct it, or remove it`);
+}
+
 function warnOfMove({ pool, after, oldPool }: PoolChange): string[] {
   if (oldPool === undefined || addressSpaceOf(oldPool) === after.addressSpace) return [];
   return [
