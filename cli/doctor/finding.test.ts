@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { textOf } from '../terminal.js';
-import { errorOf, formatFindings, warningOf } from './finding.js';
+import { errorOf, formatFindings, reportOf, warningOf } from './finding.js';
 
 describe('a long list of findings', () => {
   const listOf = (length: number, findingOf: typeof errorOf, reason = 'SubnetExhausted') =>
@@ -26,5 +26,14 @@ describe('a long list of findings', () => {
 
   it('is not cut if it is short', () => {
     expect(headsOf(listOf(20, errorOf))).to.have.length(20);
+  });
+});
+
+describe('a report without findings', () => {
+  it('names what was read of the only namespace that the user may read, and nothing else', () => {
+    const observed = { refused: ['you may not list NADs'], onlyNamespace: 'lab', vms: [], claims: [], nads: undefined };
+    const lastLine = (given: Parameters<typeof reportOf>[1]) => textOf(reportOf([], given).lines(false).at(-1) ?? '');
+    expect(lastLine(observed)).to.equal('nothing is wrong with what was checked: VMs, claims of namespace lab');
+    expect(lastLine({ ...observed, nads: [] })).to.include(': VMs, claims, NADs of namespace lab');
   });
 });

@@ -66,22 +66,17 @@ function firstOfEachReason(findings: readonly Finding[]): Finding[] {
     .map(({ finding }) => finding);
 }
 
+type CheckedScope = Pick<ObservedCluster, 'refused' | 'onlyNamespace' | 'vms' | 'claims' | 'nads'>;
+
 /** The verdict for users without rights. */
 export const NOTHING_CHECKED = 'nothing could be checked: you may read none of it';
 
 /** Formats what the doctor found, and what it could not look at. */
-export function reportOf(
-  findings: readonly Finding[],
-  { refused, onlyNamespace }: Pick<ObservedCluster, 'refused' | 'onlyNamespace'>,
-  isUnchecked = false,
-): Output {
+export function reportOf(findings: readonly Finding[], observed: CheckedScope, isUnchecked = false): Output {
+  const { refused } = observed;
   return {
     data: { checked: !isUnchecked, healthy: !isUnchecked && !findings.some(isError), findings, refused },
-    lines: () => [
-      ...formatFindings(findings),
-      ...formatRefused(refused),
-      summaryOf(findings, { refused, onlyNamespace, isUnchecked }),
-    ],
+    lines: () => [...formatFindings(findings), ...formatRefused(refused), summaryOf(findings, observed, isUnchecked)],
   };
 }
 
@@ -97,17 +92,20 @@ export function formatRefused(refused: readonly string[]): Line[] {
   return [[{ text: 'NOT CHECKED', style: 'dim' }, ` ${first}${others}`]];
 }
 
-function summaryOf(
-  findings: readonly Finding[],
-  given: Pick<ObservedCluster, 'refused' | 'onlyNamespace'> & { isUnchecked: boolean },
-): Line {
-  const { refused, onlyNamespace, isUnchecked } = given;
+function summaryOf(findings: readonly Finding[], observed: CheckedScope, isUnchecked: boolean): Line {
   if (isUnchecked) return [{ text: NOTHING_CHECKED, style: 'yellow' }];
 
   const errors = findings.filter(isError).length;
   const warnings = findings.length - errors;
-  if (findings.length === 0 && refused.length > 0)
-    return `nothing is wrong with what was checked${onlyNamespace === undefined ? '' : `: VMs, claims and networks of namespace ${onlyNamespace}`}`;
+  if (findings.length === 0 && observed.refused.length > 0)
+    return `nothing is wrong with what was checked${namespaceScope(observed)}`;
   if (findings.length === 0) return [{ text: 'nothing is wrong', style: 'green' }];
   return `${count(errors, 'error')}, ${count(warnings, 'warning')}`;
+}
+
+/** Names what a user could read who may read one namespace only. */
+function namespaceScope({ onlyNamespace, vms, claims, nads }: CheckedScope): string {
+  if (onlyNamespace === undefined) return '';
+  const read = Object.entries({ VMs: vms, claims, NADs: nads }).flatMap(([name, list]) => (list ? [name] : []));
+  return `: ${read.join(', ')} of namespace ${onlyNamespace}`;
 }
