@@ -94,6 +94,8 @@ describe('the command line of kubectl holdfast', () => {
     ['reserve blue', "missing required argument 'address'"],
     ['unreserve blue 10.0.0.5 --mac x', "unknown option '--mac'"],
     ['reserve blue 10.0.0.300', '"10.0.0.300" is not an IP address'],
+    ['reserve blue ::ffff:10.0.0.5', '"::ffff:10.0.0.5" is an IPv4 address in the form of IPv6: write 10.0.0.5'],
+    ['who ::ffff:a00:5', '"::ffff:10.0.0.5" is an IPv4 address in the form of IPv6: write 10.0.0.5'],
     ['reserve blue 10.0.0.5 --mac 02:00', '"02:00" is not a MAC address'],
     ['unreserve blue 10.0.0.0/24', '"10.0.0.0/24"'],
     ['ips --namespace=', '-n: "" is not a name'],

@@ -4,7 +4,13 @@ import type { IPAMClaim } from '../api/ipam-claim.js';
 import { parseLeaseMac } from '../api/mac-address.js';
 import { objectKey } from '../api/meta.js';
 import { ADDRESS_LEASE_KIND, IPAM_API_VERSION } from '../api/names.js';
-import { type Address, AddressError, formatAddress, parseAddress } from '../addressing/address/address.js';
+import {
+  type Address,
+  AddressError,
+  formatAddress,
+  parseAddress,
+  requireUnmapped,
+} from '../addressing/address/address.js';
 import { formatCidr } from '../addressing/address/cidr.js';
 import { leaseLabels } from '../addressing/lease/lease-record.js';
 import { leaseName } from '../addressing/lease/lease-name.js';
@@ -159,7 +165,7 @@ async function findPoolAndAddress(
 
 function parseAddressArgument(text: string): Address {
   try {
-    return parseAddress(text);
+    return requireUnmapped(parseAddress(text));
   } catch (error) {
     if (error instanceof AddressError) throw new CommandError(error.message);
     throw error;

@@ -55,6 +55,16 @@ export function readAddress(text: unknown): Address | undefined {
   }
 }
 
+/**
+ * Returns an address about which a user asks. Programs that listen on both families log an IPv4 address as `::ffff:10.0.0.5`, which no pool contains.
+ * @throws {AddressError}
+ */
+export function requireUnmapped(address: Address): Address {
+  if (!isMapped(address)) return address;
+  const ipv4 = formatAddress({ family: 4, value: address.value & 0xffffffffn });
+  throw new AddressError(`"${formatAddress(address)}" is an IPv4 address in the form of IPv6: write ${ipv4}`);
+}
+
 /** Returns the addresses of all texts; undefined if one of them is invalid. */
 export function readAllAddresses(texts: readonly unknown[]): readonly Address[] | undefined {
   const addresses = texts.map(readAddress);

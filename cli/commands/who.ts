@@ -1,6 +1,6 @@
 import { UsageError } from '../../process/read-arguments.js';
 import { parseLeaseMac, parseMac } from '../../api/mac-address.js';
-import { type Address, formatAddress, parseAddress } from '../../addressing/address/address.js';
+import { type Address, formatAddress, parseAddress, requireUnmapped } from '../../addressing/address/address.js';
 import { systemClock } from '../../kube/clock.js';
 import { messageOf } from '../../kube/errors.js';
 import { type CommandContext, defineCommand } from '../command.js';
@@ -89,7 +89,7 @@ function findPast(
 function readWanted(text: string): Address | string {
   const mac = parseMac(text) ?? parseLeaseMac(text);
   try {
-    return parseAddress(text);
+    return requireUnmapped(parseAddress(text));
   } catch (error) {
     if (mac !== undefined) return mac;
     throw new UsageError(`${messageOf(error)}; a MAC address looks like 02:00:00:00:00:01`, { cause: error });

@@ -118,6 +118,7 @@ describe('kubectl holdfast release', () => {
     ['10.0.0.9', '10.0.0.9 is not leased: there is nothing to release'],
     ['10.0.0.005', '"10.0.0.005" is not an IP address'],
     ['10.0.0.5/240', '"10.0.0.5/240" has no valid prefix length'],
+    ['::ffff:10.0.0.5/120', '"::ffff:10.0.0.5" is an IPv4 address in the form of IPv6: write 10.0.0.5'],
     ['fd00::x', '"fd00::x" is not an IP address'],
     ['nobody', 'IPAMClaim a/nobody has no leases'],
   ] as const)

@@ -5,7 +5,13 @@ import { type KubeObject, joinKey, objectKey, splitKey } from '../../api/meta.js
 import { LEASE_OWNER_NAME, LEASE_OWNER_NAMESPACE } from '../../api/names.js';
 import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../../api/networks/network-attachment.js';
 import { hasUid } from '../../api/pod.js';
-import { type Address, AddressError, formatAddress, parseAddressOrPrefix } from '../../addressing/address/address.js';
+import {
+  type Address,
+  AddressError,
+  formatAddress,
+  parseAddressOrPrefix,
+  requireUnmapped,
+} from '../../addressing/address/address.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
 import { type LeaseRecord, readLease, releaseLease } from '../../addressing/lease/lease.js';
 import { findUnlessGone } from '../../kube/absence.js';
@@ -158,7 +164,7 @@ const LIKE_ADDRESS = /:|^\d+(\.\d+){3}(\/|$)/;
 /** Reads an address, also with its prefix length, as `kubectl holdfast ips` prints it. */
 function addressIn(subject: string): Address {
   try {
-    return parseAddressOrPrefix(subject).address;
+    return requireUnmapped(parseAddressOrPrefix(subject).address);
   } catch (error) {
     throw error instanceof AddressError ? new CommandError(error.message, { cause: error }) : error;
   }
