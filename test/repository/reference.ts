@@ -241,7 +241,18 @@ async function ipamKeys(): Promise<Rows> {
     SUBNET_KEYS.some((key) => path === `subnets[].${key}`) ||
     (POOL_FIELDS.some((key) => path === key || path.startsWith(`${key}.`)) && !path.startsWith('guard.allow'));
   const own = Object.entries(OBJECT_KEYS).map(([key, row]) => ipamRow(key, row));
-  return [...own, ...[...fields].filter(([key]) => isKey(key.slice('`ipam.'.length, -1)))];
+  const ofPools = [...fields].filter(([key]) => isKey(key.slice('`ipam.'.length, -1)));
+  return [...own, ...ofPools.map(([key, cells]): [string, string[]] => [key, cells.map((text) => ofNad(key, text))])];
+}
+
+/** A NAD may leave the subnets to an administrator's pool, and its derived pool can move to another address space. */
+function ofNad(key: string, text: string): string {
+  if (key === '`ipam.subnets`') return text.replace(', required', '');
+  if (key !== '`ipam.addressSpace`') return text;
+  return text.replace(
+    'It cannot be changed.',
+    'If it changes, the pool [moves](../how-to/pools.md#share-or-separate-addresses).',
+  );
 }
 
 function otherIpamKeys(): Rows {
