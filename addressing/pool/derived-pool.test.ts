@@ -120,7 +120,13 @@ describe('derivedSpec', () => {
     {
       name: 'ranges that overlap',
       given: { ipRanges: [{ range: '10.0.0.0/24' }, { range: '10.0.0.0/25' }] },
-      problem: /^ipRanges\[[01]\]\.range cannot be served: .*overlaps/,
+      problem:
+        /^ipRanges\[1\]\.range cannot be served: .*overlaps with "10\.0\.0\.0\/24" \(spec\.config\.ipam\.ipRanges\[0\]\.range\)/,
+    },
+    {
+      name: 'ranges of a subnet that overlap',
+      given: { subnets: [{ cidr: '10.0.0.0/24', ranges: ['10.0.0.1-10.0.0.9', '10.0.0.5'] }] },
+      problem: /^subnets\[0\]\.ranges\[1\] .* \(spec\.config\.ipam\.subnets\[0\]\.ranges\[0\]\)/,
     },
     {
       name: 'the maximum number of namespaces besides its own',

@@ -137,12 +137,15 @@ function grant(
 }
 
 const SUBNET_FIELD = /^spec\.subnets\[(\d+)\](?:\.(\w+))?/;
+/** A message about an overlap names the other field, too. */
+const OTHER_FIELD = /\(spec\.subnets\[[\w.[\]]+\)/g;
 /** The keys of whereabouts that correspond to the fields of a subnet. */
 const WHEREABOUTS_KEYS: Readonly<Record<string, string>> = { cidr: '.range', ranges: '.range', exclude: '.exclude' };
 
 /** Converts a problem of the pool's spec to a problem of the NAD that the pool was derived from. */
 function problemInNad({ field, message }: PoolProblem, config: HoldfastIpamConfig): NetworkConfigProblem {
-  return { field: fieldInNad(field, config), message: `cannot be served: ${message}` };
+  const translated = message.replace(OTHER_FIELD, (other) => `(${fieldInNad(other.slice(1, -1), config)})`);
+  return { field: fieldInNad(field, config), message: `cannot be served: ${translated}` };
 }
 
 function fieldInNad(field: string, { path, ranges }: HoldfastIpamConfig): string {

@@ -70,7 +70,7 @@ export function readHoldfastIpam(ipam: Record<string, unknown>, path: string): R
 }
 
 function readIpam(ipam: Record<string, unknown>, path: string): HoldfastIpamConfig {
-  rejectUnknownKeys(ipam, path, POOL_KEYS);
+  rejectUnknownKeys(ipam, path, [...POOL_KEYS, ...Object.keys(PASSED_KEYS)]);
   const subnets = readList(ipam.subnets, `${path}.subnets`, POOL_LIMITS.subnets).map((subnet, index) =>
     readSubnet(subnet, `${path}.subnets[${index}]`),
   );
@@ -231,7 +231,7 @@ function readFlag(value: unknown, path: string): boolean | undefined {
 function readSeconds(value: unknown, path: string): number | undefined {
   if (isAbsent(value)) return undefined;
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
-  throw new ShapeError(path, `is ${describeValue(value)}: write whole seconds, without quotes`);
+  throw new ShapeError(path, `is ${describeValue(value)}: write whole seconds, 0 or more, without quotes`);
 }
 
 function readObject(value: unknown, path: string): Record<string, unknown> {
