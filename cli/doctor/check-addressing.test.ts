@@ -36,4 +36,15 @@ describe('a NAD without a pool', () => {
     });
     expect(found).to.deep.equal([[], ['no AddressPool serves its network']]);
   });
+
+  it('needs subnets or a pool of an administrator if it names no subnets', () => {
+    const remedyFor = (ipam: object) => {
+      const config = JSON.stringify({ name: 'blue', type: 'bridge', ipam: { type: 'holdfast', ...ipam } });
+      const metadata = { namespace: 'lab', name: 'blue', creationTimestamp: ago(HOUR_MS) };
+      return checkNads({ ...HEALTHY, nads: [{ metadata, spec: { config } }] })[0]?.remedy;
+    };
+    expect(remedyFor({})).to.match(/^create an AddressPool for the network, or add subnets/);
+    expect(remedyFor({ range: '10.0.0.0/24' })).to.match(/^look at the events of the NAD/);
+    expect(remedyFor({ subnets: [{ cidr: '10.0.0.0/24' }] })).to.match(/^look at the events of the NAD/);
+  });
 });

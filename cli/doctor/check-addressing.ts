@@ -42,7 +42,11 @@ export function checkNads({ nads = [], pools, now = Infinity }: ObservedCluster)
     if (delegation.kind !== 'holdfast' || pools === undefined || hasPool(nad, pools)) return [];
     // its pool is derived meanwhile
     if (now - Date.parse(nad.metadata.creationTimestamp ?? '') < UNSERVED_MS) return [];
-    const remedy = 'look at the events of the NAD, and check that ipam is ready';
+    const { subnets, ranges } = delegation.config;
+    const remedy =
+      subnets.length + ranges.length > 0
+        ? 'look at the events of the NAD, and check that ipam is ready'
+        : 'create an AddressPool for the network, or add subnets to the ipam object of the NAD';
     return [errorOf('nads', object, 'no AddressPool serves its network', remedy)];
   });
 }
