@@ -173,7 +173,6 @@ function reviewOldestNad(requested: NadPool, others: readonly NadPool[], view: V
   };
 }
 
-/** Without leases the pool may move, but it allocates no address meanwhile. */
 /** whereabouts ignores them, too, but they may be typing errors. Those of the old NAD were named before. */
 function warnOfIneffectiveAddresses({ delegation }: ParsedNad, oldNad: ParsedNad | undefined): string[] {
   const found = delegation.kind === 'holdfast' ? ineffectiveAddresses(delegation.config) : [];
@@ -184,6 +183,7 @@ function warnOfIneffectiveAddresses({ delegation }: ParsedNad, oldNad: ParsedNad
     .map((what) => `${what} is in no range, so it has no effect: correct it, or remove it`);
 }
 
+/** Without leases the pool may move, but it allocates no address meanwhile. */
 function warnOfMove({ pool, after, oldPool }: PoolChange): string[] {
   if (oldPool === undefined || addressSpaceOf(oldPool) === after.addressSpace) return [];
   return [
