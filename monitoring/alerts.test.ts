@@ -6,9 +6,8 @@ import { StatusError } from '../kube/errors.js';
 import { createAllMetrics } from '../test/repository/reference.js';
 import { ROOT } from '../test/source-files.js';
 import { ALERT_SCENARIOS } from './testing/alert-scenarios.js';
-import { type Alert, PROMCHECK_TIMEOUT_MS, promcheck } from './testing/promcheck.js';
+import { type Alert, PROMCHECK_TIMEOUT_MS, type Scenario, promcheck } from './testing/promcheck.js';
 import { type Rule, readRules } from './testing/rules.js';
-import type { Scenario } from './testing/scenario.js';
 
 const RUNBOOKS = join(ROOT, 'docs', 'runbooks');
 /** Guests, or the owners of NADs and VMs, can make them fire. */
@@ -31,7 +30,11 @@ describe('the alerts', function () {
     ({ rules } = shipped);
     const cases = Object.entries(ALERT_SCENARIOS);
     const standby = await readStandbyValues();
-    const scenarios = cases.flatMap(([, { fires, isQuiet }]) => [fires, withStandby(fires, standby), isQuiet]);
+    const scenarios = cases.flatMap(([, { fires, isQuiet, at, quietAt = at }]) => [
+      { series: fires, at },
+      { series: withStandby(fires, standby), at },
+      { series: isQuiet, at: quietAt },
+    ]);
     const found = await promcheck({ rules: shipped.text, scenarios });
     ({ problems } = found);
     const alertsOf = (kind: number) =>
@@ -137,13 +140,13 @@ async function readStandbyValues(): Promise<ReadonlyMap<string, number>> {
   );
 }
 
-function withStandby({ series, at }: Scenario, values: ReadonlyMap<string, number>): Scenario {
+function withStandby(series: Scenario['series'], values: ReadonlyMap<string, number>): Scenario['series'] {
   const standby = Object.keys(series).flatMap((key) => {
     const value = values.get(key.replace(/\{.*/, ''));
     const name = key.replace(/(,instance="[^"]*")?\}/, ',instance="standby"}');
     return value === undefined ? [] : [[name, `${value}x1000`] as const];
   });
-  return { series: { ...series, ...Object.fromEntries(standby) }, at };
+  return { ...series, ...Object.fromEntries(standby) };
 }
 
 describe('promcheck', () => {

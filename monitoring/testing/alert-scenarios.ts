@@ -1,214 +1,279 @@
-import { OUTAGE_SCENARIOS } from './outage-scenarios.js';
-import { POOL_SCENARIOS } from './pool-scenarios.js';
-import type { AlertScenario } from './scenario.js';
+import type { Scenario } from './promcheck.js';
 
-/** For each alert, series that make it fire, with a part of its description, and others that do not, in promtool's notation: one value a minute. */
+/** Series by name: those that make an alert fire, and those that do not. */
+interface AlertScenario {
+  readonly fires: Scenario['series'];
+  readonly isQuiet: Scenario['series'];
+  /** When both are evaluated. */
+  readonly at: string;
+  /** When the quiet ones are evaluated instead. */
+  readonly quietAt?: string;
+  /** A part of the description. */
+  readonly says: string;
+}
+
+/**
+ * For each alert, series that make it fire, with a part of its description, and others that do not, in promtool's notation: one value a
+ * minute.
+ */
 export const ALERT_SCENARIOS: Readonly<Record<string, AlertScenario>> = {
-  ...POOL_SCENARIOS,
-  ...OUTAGE_SCENARIOS,
+  // Full pools.
+  HoldfastPoolNearlyFull: {
+    at: '7h',
+    fires: {
+      'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="free"}': '60-0.1x420',
+      'holdfast_ipam_pool_capacity_addresses{pool="blue",family="ipv4"}': '254x420',
+    },
+    says: 'blue',
+    isQuiet: {
+      'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="free"}': '60+0x420',
+      'holdfast_ipam_pool_capacity_addresses{pool="blue",family="ipv4"}': '254x420',
+      'holdfast_ipam_pool_addresses{pool="large",family="ipv4",state="free"}': '900-0.9x420',
+      'holdfast_ipam_pool_capacity_addresses{pool="large",family="ipv4"}': '1000x420',
+    },
+  },
+  HoldfastPoolFull: {
+    at: '15m',
+    fires: { 'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="free"}': '0x20' },
+    says: 'blue',
+    isQuiet: {
+      'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="free"}': '1x20',
+      'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="cooling"}': '0x20',
+      'holdfast_ipam_pool_addresses{pool="lab.vms",nad_namespace="vms",family="ipv4",state="free"}': '0x20',
+    },
+  },
+  HoldfastDerivedPoolFull: {
+    at: '15m',
+    fires: { 'holdfast_ipam_pool_addresses{pool="lab.vms",nad_namespace="vms",family="ipv4",state="free"}': '0x20' },
+    says: 'NADs in namespace vms',
+    isQuiet: { 'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="free"}': '0x20' },
+  },
+  // Processes that do not work. Alerts must last as long as the outage, and end when a process is not wanted any more.
+  HoldfastNoLeader: {
+    at: '10m',
+    fires: {
+      'holdfast_leading_status{name="holdfast-ipam",instance="a"}': '0x20',
+      'holdfast_leading_status{name="holdfast-ipam",instance="b"}': '0x20',
+    },
+    says: 'holdfast-ipam',
+    isQuiet: {
+      'holdfast_leading_status{name="holdfast-ipam",instance="a"}': '0x20',
+      'holdfast_leading_status{name="holdfast-ipam",instance="b"}': '1x20',
+    },
+  },
+  HoldfastProcessNotAnswering: {
+    at: '7h',
+    quietAt: '25m',
+    fires: { 'up{app_kubernetes_io_name="holdfast",job="ipam",instance="a"}': '1x5 0x600' },
+    says: 'ipam',
+    isQuiet: {
+      'up{app_kubernetes_io_name="holdfast",job="ipam",instance="a"}': '1x5 0x3 1x30',
+      'up{app_kubernetes_io_name="holdfast",job="ipam",instance="removed"}': '1x5 0x3 stale',
+      'up{job="other",instance="b"}': '0x40',
+    },
+  },
+  HoldfastAgentNotAnswering: {
+    at: '2h',
+    quietAt: '25m',
+    fires: { 'up{app_kubernetes_io_name="holdfast",job="agent",instance="n1",node="n1"}': '1x5 0x480' },
+    says: 'node n1',
+    isQuiet: {
+      'up{app_kubernetes_io_name="holdfast",job="agent",instance="n1",node="n1"}': '1x40',
+      'up{app_kubernetes_io_name="holdfast",job="agent",instance="n2",node="removed"}': '1x5 0x3 stale',
+    },
+  },
+  HoldfastProcessAbsent: {
+    at: '8h',
+    quietAt: '30m',
+    fires: { 'holdfast_build_info{process="webhook",instance="a"}': '1x5 stale' },
+    says: 'webhook',
+    isQuiet: {
+      'holdfast_build_info{process="webhook",instance="a"}': '1x5 stale',
+      'holdfast_build_info{process="webhook",instance="b"}': '_x4 1x40',
+    },
+  },
+  HoldfastResponderDown: {
+    at: '2h',
+    quietAt: '20m',
+    fires: {
+      'holdfast_guest_responders_wanted_status{pool="blue"}': '1x150',
+      'holdfast_responder_connected_status{pool="blue",instance="a"}': '1x5 0x20 stale',
+      'holdfast_responder_connected_status{pool="blue",instance="b"}': '1x5 stale',
+    },
+    says: 'AddressPool blue',
+    isQuiet: {
+      'holdfast_guest_responders_wanted_status{pool="blue"}': '1x30',
+      'holdfast_responder_connected_status{pool="blue",instance="a"}': '1x5 0x20',
+      'holdfast_responder_connected_status{pool="blue",instance="b"}': '1x30',
+      // spec.guest.dhcp was removed
+      'holdfast_guest_responders_wanted_status{pool="green"}': '1x14 stale',
+      'holdfast_responder_connected_status{pool="green",instance="c"}': '1x14 stale',
+    },
+  },
+  // The rest.
   HoldfastClaimsWaiting: {
-    fires: { series: { 'holdfast_ipam_claims_waiting{namespace="holdfast-system"}': '2x20' }, at: '15m' },
+    at: '15m',
+    fires: { 'holdfast_ipam_claims_waiting{namespace="holdfast-system"}': '2x20' },
     says: '2 IPAMClaims',
-    isQuiet: { series: { 'holdfast_ipam_claims_waiting{namespace="holdfast-system"}': '0x10 1x3 0x10' }, at: '15m' },
+    isQuiet: { 'holdfast_ipam_claims_waiting{namespace="holdfast-system"}': '0x10 1x3 0x10' },
   },
   HoldfastAddressNotLeased: {
-    fires: { series: { 'holdfast_ipam_unleased_addresses{namespace="holdfast-system"}': '1x20' }, at: '15m' },
+    at: '15m',
+    fires: { 'holdfast_ipam_unleased_addresses{namespace="holdfast-system"}': '1x20' },
     says: '1 addresses',
-    isQuiet: { series: { 'holdfast_ipam_unleased_addresses{namespace="holdfast-system"}': '0x20' }, at: '15m' },
+    isQuiet: { 'holdfast_ipam_unleased_addresses{namespace="holdfast-system"}': '0x20' },
   },
   HoldfastWebhookFailing: {
+    at: '20m',
     fires: {
-      series: {
-        // both are in the process of all
-        'holdfast_webhook_review_duration_seconds_count{result="failed",namespace="holdfast-system",instance="a"}':
-          '1x30',
-        'holdfast_ipam_review_duration_seconds_count{result="failed",namespace="holdfast-system",instance="a"}':
-          '0+1x30',
-      },
-      at: '20m',
+      // both are in the process of all
+      'holdfast_webhook_review_duration_seconds_count{result="failed",namespace="holdfast-system",instance="a"}':
+        '1x30',
+      'holdfast_ipam_review_duration_seconds_count{result="failed",namespace="holdfast-system",instance="a"}': '0+1x30',
     },
     says: 'Admission reviews have failed',
     isQuiet: {
-      series: {
-        'holdfast_webhook_review_duration_seconds_count{result="failed",namespace="holdfast-system"}': '3x30',
-        'holdfast_webhook_review_duration_seconds_count{result="denied",namespace="holdfast-system"}': '0+9x30',
-      },
-      at: '20m',
+      'holdfast_webhook_review_duration_seconds_count{result="failed",namespace="holdfast-system"}': '3x30',
+      'holdfast_webhook_review_duration_seconds_count{result="denied",namespace="holdfast-system"}': '0+9x30',
     },
   },
   HoldfastWebhookSlow: {
+    at: '30m',
     fires: {
-      series: {
-        'holdfast_webhook_review_duration_seconds_bucket{le="1",namespace="h"}': '0+1x40',
-        'holdfast_webhook_review_duration_seconds_bucket{le="2",namespace="h"}': '0+5x40',
-        'holdfast_webhook_review_duration_seconds_bucket{le="+Inf",namespace="h"}': '0+5x40',
-      },
-      at: '30m',
+      'holdfast_webhook_review_duration_seconds_bucket{le="1",namespace="h"}': '0+1x40',
+      'holdfast_webhook_review_duration_seconds_bucket{le="2",namespace="h"}': '0+5x40',
+      'holdfast_webhook_review_duration_seconds_bucket{le="+Inf",namespace="h"}': '0+5x40',
     },
     says: 'more than a second',
     isQuiet: {
-      series: {
-        'holdfast_webhook_review_duration_seconds_bucket{le="1",namespace="h"}': '0+5x40',
-        'holdfast_webhook_review_duration_seconds_bucket{le="2",namespace="h"}': '0+5x40',
-        'holdfast_webhook_review_duration_seconds_bucket{le="+Inf",namespace="h"}': '0+5x40',
-      },
-      at: '30m',
+      'holdfast_webhook_review_duration_seconds_bucket{le="1",namespace="h"}': '0+5x40',
+      'holdfast_webhook_review_duration_seconds_bucket{le="2",namespace="h"}': '0+5x40',
+      'holdfast_webhook_review_duration_seconds_bucket{le="+Inf",namespace="h"}': '0+5x40',
     },
   },
   HoldfastCertificateNearExpiry: {
+    at: '2h',
     fires: {
-      series: {
-        'holdfast_certificate_expiration_timestamp_seconds{server="webhook",certificate="serving",instance="a"}':
-          '600000x120',
-      },
-      at: '2h',
+      'holdfast_certificate_expiration_timestamp_seconds{server="webhook",certificate="serving",instance="a"}':
+        '600000x120',
     },
     says: 'webhook',
     isQuiet: {
-      series: {
-        'holdfast_certificate_expiration_timestamp_seconds{server="webhook",certificate="serving",instance="a"}':
-          '700000x120',
-      },
-      at: '2h',
+      'holdfast_certificate_expiration_timestamp_seconds{server="webhook",certificate="serving",instance="a"}':
+        '700000x120',
     },
   },
   HoldfastWatchStale: {
+    at: '30m',
     fires: {
-      series: {
-        'holdfast_kube_watch_last_progress_timestamp_seconds{resource="pods",instance="a",pod="p"}': '0+60x5 300x30',
-      },
-      at: '30m',
+      'holdfast_kube_watch_last_progress_timestamp_seconds{resource="pods",instance="a",pod="p"}': '0+60x5 300x30',
     },
     says: 'pods',
-    isQuiet: {
-      series: {
-        'holdfast_kube_watch_last_progress_timestamp_seconds{resource="pods",instance="a",pod="p"}': '0+60x40',
-      },
-      at: '30m',
-    },
+    isQuiet: { 'holdfast_kube_watch_last_progress_timestamp_seconds{resource="pods",instance="a",pod="p"}': '0+60x40' },
   },
   HoldfastQueueStuck: {
-    fires: { series: { 'holdfast_queue_depth{queue="ipam-claims",instance="a"}': '500x60' }, at: '45m' },
+    at: '45m',
+    quietAt: '35m',
+    fires: { 'holdfast_queue_depth{queue="ipam-claims",instance="a"}': '500x60' },
     says: 'ipam-claims',
-    isQuiet: { series: { 'holdfast_queue_depth{queue="ipam-claims",instance="a"}': '500x10 0x5 500x20' }, at: '35m' },
+    isQuiet: { 'holdfast_queue_depth{queue="ipam-claims",instance="a"}': '500x10 0x5 500x20' },
   },
   HoldfastLeasesLeaking: {
-    fires: { series: { 'holdfast_leases_collected_total{leak="orphan",namespace="h"}': '0x5 0+1x60' }, at: '1h' },
+    at: '1h',
+    fires: { 'holdfast_leases_collected_total{leak="orphan",namespace="h"}': '0x5 0+1x60' },
     says: 'orphan',
-    isQuiet: { series: { 'holdfast_leases_collected_total{leak="orphan",namespace="h"}': '4x60' }, at: '1h' },
+    isQuiet: { 'holdfast_leases_collected_total{leak="orphan",namespace="h"}': '4x60' },
   },
   HoldfastLeaksNotCollected: {
-    fires: { series: { 'holdfast_leases_leak_candidates{namespace="h"}': '3x120' }, at: '90m' },
+    at: '90m',
+    fires: { 'holdfast_leases_leak_candidates{namespace="h"}': '3x120' },
     says: 'at least 3',
-    isQuiet: { series: { 'holdfast_leases_leak_candidates{namespace="h"}': '3x10 0x5 3x10 0x100' }, at: '90m' },
+    isQuiet: { 'holdfast_leases_leak_candidates{namespace="h"}': '3x10 0x5 3x10 0x100' },
   },
   HoldfastPluginUnusable: {
-    fires: { series: { 'holdfast_cni_plugin_usable{instance="a",node="n1"}': '0x20' }, at: '15m' },
+    at: '15m',
+    fires: { 'holdfast_cni_plugin_usable{instance="a",node="n1"}': '0x20' },
     says: 'node n1',
-    isQuiet: { series: { 'holdfast_cni_plugin_usable{instance="a",node="n1"}': '1x20' }, at: '15m' },
+    isQuiet: { 'holdfast_cni_plugin_usable{instance="a",node="n1"}': '1x20' },
   },
   HoldfastPendingDeletesStuck: {
-    fires: { series: { 'holdfast_cni_pending_deletes{instance="a",node="n1"}': '2x90' }, at: '70m' },
+    at: '70m',
+    fires: { 'holdfast_cni_pending_deletes{instance="a",node="n1"}': '2x90' },
     says: 'at least 2',
-    isQuiet: { series: { 'holdfast_cni_pending_deletes{instance="a",node="n1"}': '2x20 0x1 2x20 0x50' }, at: '70m' },
+    isQuiet: { 'holdfast_cni_pending_deletes{instance="a",node="n1"}': '2x20 0x1 2x20 0x50' },
   },
   HoldfastCniRequestsFailing: {
-    fires: {
-      series: {
-        'holdfast_cni_request_duration_seconds_count{command="ADD",code="7",instance="a",node="n1"}': '0+1x40',
-      },
-      at: '35m',
-    },
+    at: '35m',
+    fires: { 'holdfast_cni_request_duration_seconds_count{command="ADD",code="7",instance="a",node="n1"}': '0+1x40' },
     says: 'code 7',
     isQuiet: {
-      series: {
-        'holdfast_cni_request_duration_seconds_count{command="ADD",code="0",instance="a",node="n1"}': '0x10 1x15 2x15',
-        'holdfast_cni_request_duration_seconds_count{command="ADD",code="11",instance="a",node="n1"}': '0+1x40',
-        'holdfast_cni_request_duration_seconds_count{command="ADD",code="7",instance="a",node="n1"}': '5x40',
-        'holdfast_cni_request_duration_seconds_count{command="DEL",code="100",instance="a",node="n1"}': '0+1x40',
-      },
-      at: '35m',
+      'holdfast_cni_request_duration_seconds_count{command="ADD",code="0",instance="a",node="n1"}': '0x10 1x15 2x15',
+      'holdfast_cni_request_duration_seconds_count{command="ADD",code="11",instance="a",node="n1"}': '0+1x40',
+      'holdfast_cni_request_duration_seconds_count{command="ADD",code="7",instance="a",node="n1"}': '5x40',
+      'holdfast_cni_request_duration_seconds_count{command="DEL",code="100",instance="a",node="n1"}': '0+1x40',
     },
   },
   HoldfastBlockReleaseStuck: {
-    fires: { series: { 'holdfast_ipam_blocks{state="marked-for-release",instance="a"}': '2x90' }, at: '70m' },
+    at: '70m',
+    fires: { 'holdfast_ipam_blocks{state="marked-for-release",instance="a"}': '2x90' },
     says: 'at least 2',
-    isQuiet: {
-      series: { 'holdfast_ipam_blocks{state="marked-for-release",instance="a"}': '2x20 0x1 2x20 0x50' },
-      at: '70m',
-    },
+    isQuiet: { 'holdfast_ipam_blocks{state="marked-for-release",instance="a"}': '2x20 0x1 2x20 0x50' },
   },
   HoldfastGuestMisconfigured: {
-    fires: { series: { 'holdfast_guest_misconfigured_interfaces{instance="a"}': '2x20' }, at: '15m' },
+    at: '15m',
+    fires: { 'holdfast_guest_misconfigured_interfaces{instance="a"}': '2x20' },
     says: '2 interfaces',
-    isQuiet: { series: { 'holdfast_guest_misconfigured_interfaces{instance="a"}': '0x10 1x3 0x10' }, at: '15m' },
+    isQuiet: { 'holdfast_guest_misconfigured_interfaces{instance="a"}': '0x10 1x3 0x10' },
   },
   HoldfastResponderTableStale: {
-    fires: { series: { 'holdfast_responder_table_stale_status{pool="blue",instance="a"}': '0x5 1x10' }, at: '10m' },
+    at: '10m',
+    quietAt: '7m',
+    fires: { 'holdfast_responder_table_stale_status{pool="blue",instance="a"}': '0x5 1x10' },
     says: 'AddressPool blue',
-    isQuiet: {
-      series: { 'holdfast_responder_table_stale_status{pool="blue",instance="a"}': '0x5 1x1 0x10' },
-      at: '7m',
-    },
+    isQuiet: { 'holdfast_responder_table_stale_status{pool="blue",instance="a"}': '0x5 1x1 0x10' },
   },
   HoldfastResponderLosesPackets: {
-    fires: {
-      series: { 'holdfast_responder_dropped_packets_total{pool="blue",reason="lost"}': '0x5 40x10' },
-      at: '10m',
-    },
+    at: '10m',
+    fires: { 'holdfast_responder_dropped_packets_total{pool="blue",reason="lost"}': '0x5 40x10' },
     says: 'AddressPool blue',
     isQuiet: {
-      series: {
-        'holdfast_responder_dropped_packets_total{pool="blue",reason="lost"}': '40x20',
-        'holdfast_responder_dropped_packets_total{pool="blue",reason="unknown"}': '0+100x20',
-      },
-      at: '10m',
+      'holdfast_responder_dropped_packets_total{pool="blue",reason="lost"}': '40x20',
+      'holdfast_responder_dropped_packets_total{pool="blue",reason="unknown"}': '0+100x20',
     },
   },
   HoldfastForeignDHCPServer: {
-    fires: { series: { 'holdfast_responder_observations_total{pool="blue",kind="server"}': '0x5 1x10' }, at: '10m' },
+    at: '10m',
+    fires: { 'holdfast_responder_observations_total{pool="blue",kind="server"}': '0x5 1x10' },
     says: 'AddressPool blue',
     isQuiet: {
-      series: {
-        'holdfast_responder_observations_total{pool="blue",kind="server"}': '3x20',
-        'holdfast_responder_observations_total{pool="blue",kind="router"}': '0+1x20',
-      },
-      at: '10m',
+      'holdfast_responder_observations_total{pool="blue",kind="server"}': '3x20',
+      'holdfast_responder_observations_total{pool="blue",kind="router"}': '0+1x20',
     },
   },
   HoldfastAddressConflict: {
-    fires: { series: { 'holdfast_responder_observations_total{pool="blue",kind="conflict"}': '0x5 1x10' }, at: '10m' },
+    at: '10m',
+    fires: { 'holdfast_responder_observations_total{pool="blue",kind="conflict"}': '0x5 1x10' },
     says: 'AddressPool blue',
-    isQuiet: { series: { 'holdfast_responder_observations_total{pool="blue",kind="declined"}': '0+1x20' }, at: '10m' },
+    isQuiet: { 'holdfast_responder_observations_total{pool="blue",kind="declined"}': '0+1x20' },
   },
   HoldfastGuardNotApplied: {
-    fires: {
-      series: { 'holdfast_guard_ports{pool="blue",nad_namespace="",node="n1",state="failed"}': '2x20' },
-      at: '15m',
-    },
+    at: '15m',
+    fires: { 'holdfast_guard_ports{pool="blue",nad_namespace="",node="n1",state="failed"}': '2x20' },
     says: 'node n1',
     isQuiet: {
-      series: {
-        'holdfast_guard_ports{pool="blue",nad_namespace="",node="n1",state="applied"}': '2x20',
-        // that of a tenant
-        'holdfast_guard_ports{pool="red",nad_namespace="vms",node="n1",state="failed"}': '2x20',
-      },
-      at: '15m',
+      'holdfast_guard_ports{pool="blue",nad_namespace="",node="n1",state="applied"}': '2x20',
+      // that of a tenant
+      'holdfast_guard_ports{pool="red",nad_namespace="vms",node="n1",state="failed"}': '2x20',
     },
   },
   HoldfastTrafficNotOfClaim: {
-    fires: {
-      series: { 'holdfast_guard_dropped_packets_total{pool="blue",mode="Observe",reason="arp_sender"}': '0+5x40' },
-      at: '35m',
-    },
+    at: '35m',
+    fires: { 'holdfast_guard_dropped_packets_total{pool="blue",mode="Observe",reason="arp_sender"}': '0+5x40' },
     says: 'AddressPool blue',
     isQuiet: {
-      series: {
-        'holdfast_guard_dropped_packets_total{pool="blue",mode="Enforce",reason="arp_sender"}': '7x40',
-        'holdfast_guard_dropped_packets_total{pool="blue",mode="Enforce",reason="held"}': '0+5x40',
-        'holdfast_guard_dropped_packets_total{pool="blue",mode="Enforce",reason="source_mac"}': '0+2x40',
-      },
-      at: '35m',
+      'holdfast_guard_dropped_packets_total{pool="blue",mode="Enforce",reason="arp_sender"}': '7x40',
+      'holdfast_guard_dropped_packets_total{pool="blue",mode="Enforce",reason="held"}': '0+5x40',
+      'holdfast_guard_dropped_packets_total{pool="blue",mode="Enforce",reason="source_mac"}': '0+2x40',
     },
   },
 };

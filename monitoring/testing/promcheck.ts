@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { ensureModule } from '../../bed/build/binaries.js';
-import type { Scenario } from './scenario.js';
 
 const SOURCE = join(import.meta.dirname, 'promcheck');
 
@@ -12,6 +11,12 @@ export const PROMCHECK_TIMEOUT_MS = 10 * 60_000;
 export interface Alert {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** Series by name, and the time at which they are evaluated. */
+export interface Scenario {
+  readonly series: Readonly<Record<string, string>>;
+  readonly at: string;
 }
 
 export interface PromcheckInput {
