@@ -11,11 +11,11 @@ import { messageOf } from '../kube/errors.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, NAMESPACES } from '../kube/resources.js';
 import { goTool } from '../test/go-tools.js';
 import { leaseOf } from '../test/objects/lease-objects.js';
+import { FOREIGN_KINDS } from './testing/foreign-kinds.js';
 import { VARIANTS, copyChart, keyOf, helmTemplate, kustomizeBase, withValues } from './testing/render.js';
 import { endDeletion } from './testing/server-state.js';
 import { EMPTY_SERVER } from './testing/shared-server.js';
 
-const FOREIGN_KINDS = join(MANIFESTS, 'testing', 'foreign-kinds.yaml');
 const RELEASE_NAMESPACE = 'ops';
 
 describe('On a kube-apiserver', function () {
@@ -25,7 +25,7 @@ describe('On a kube-apiserver', function () {
   EMPTY_SERVER.use(this, async (started) => {
     plane = started;
     await Promise.all([goTool('helm'), goTool('kustomize')]);
-    await createAll(plane.client, await readManifests(FOREIGN_KINDS));
+    await createAll(plane.client, FOREIGN_KINDS);
   });
 
   async function tryOut(object: Manifest): Promise<void> {

@@ -38,16 +38,22 @@ async function waitServed({ transport }: Client, version: string, plurals: reado
 
 /** A CRD of KubeVirt that accepts any fields, for tests that only read its objects. */
 export function kubeVirtKind(plural: string, kind: string): Manifest {
-  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+  const openAPIV3Schema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+  return namespacedKind(`${plural}.kubevirt.io`, kind, openAPIV3Schema);
+}
+
+/** The CRD of another project's kind in version v1. @param name `plural.group` */
+export function namespacedKind(name: string, kind: string, openAPIV3Schema: object): Manifest {
+  const [plural = ''] = name.split('.');
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
-    metadata: { name: `${plural}.kubevirt.io` },
+    metadata: { name },
     spec: {
-      group: 'kubevirt.io',
+      group: name.slice(plural.length + 1),
       scope: 'Namespaced',
       names: { plural, kind },
-      versions: [{ name: 'v1', served: true, storage: true, schema }],
+      versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema } }],
     },
   };
 }
