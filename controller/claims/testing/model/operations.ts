@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import type { OperationHandlers } from '../../../../test/operation-handlers.js';
 import { type IPAMClaim, claimOwnerOf, claimVmNetworkOf } from '../../../../api/ipam-claim.js';
 import { isBeingDeleted, objectKey } from '../../../../api/meta.js';
 import { CLAIM_OWNER_UID, LAST_APPLIED_ANNOTATION, VELERO_RESTORE_NAME } from '../../../../api/names.js';
@@ -76,45 +77,33 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
 );
 
 /** Performs the operation; one that is impossible has no effect. */
-export function applyOperation(world: ClaimsWorld, what: Operation): void {
-  switch (what.do) {
-    case 'create VM':
-      createVm(world, what.networks, what.running);
-      return;
-    case 'delete VM':
-      if (world.get('vms', VM_KEY)) world.delete('vms', VM_KEY, what.propagation);
-      return;
-    case 'create VMI':
-      createVmi(world, what.networks);
-      return;
-    case 'delete VMI':
-      if (world.get('vmis', VM_KEY)) world.delete('vmis', VM_KEY, what.propagation);
-      return;
-    case 'delete claim':
-      deleteClaim(world, what.index);
-      return;
-    case 'create claim':
-      createClaim(world, what.network, what.owner);
-      return;
-    case 'restore claim':
-      restoreClaim(world, what.saved, what.by);
-      return;
-    case 'edit NAD':
-      editNad(world, what.nad, what.config);
-      return;
-    case 'opt':
-      optOut(world, what.out);
-      return;
-    default:
-      editVm(world, what);
-  }
+export function applyOperation(world: ClaimsWorld, operation: Operation): void {
+  HANDLERS[operation.do](world, operation as never);
 }
+
+const HANDLERS: OperationHandlers<Operation, ClaimsWorld> = {
+  'create VM': createVm,
+  'delete VM': (world, { propagation }) => world.get('vms', VM_KEY) && world.delete('vms', VM_KEY, propagation),
+  'run VM': editVm,
+  plug: editVm,
+  unplug: editVm,
+  'remove from spec': editVm,
+  'create VMI': createVmi,
+  'delete VMI': (world, { propagation }) => world.get('vmis', VM_KEY) && world.delete('vmis', VM_KEY, propagation),
+  'delete claim': deleteClaim,
+  'create claim': createClaim,
+  'restore claim': restoreClaim,
+  'edit NAD': editNad,
+  opt: optOut,
+};
+
+type Named<Name extends Operation['do']> = Extract<Operation, { do: Name }>;
 
 /** Creates a namespace and its NADs. */
 export function createInitialObjects(world: ClaimsWorld): void {
   world.create('namespaces', { metadata: { name: NAMESPACE } });
   world.create('vms', { metadata: { name: 'vm2', namespace: NAMESPACE, uid: 'other-uid' }, running: false });
-  for (const name of NADS) editNad(world, name, 'persistent');
+  for (const name of NADS) editNad(world, { nad: name, config: 'persistent' });
 }
 
 /** Removes everything that may block claims: claims of other clients, launchers without owner, invalid NADs, the opt-out. */
@@ -125,17 +114,17 @@ export function removeObstacles(world: ClaimsWorld): void {
   for (const found of world.list('claims')) {
     if ((found.metadata.finalizers ?? []).length === 0) world.delete('claims', objectKey(found));
   }
-  for (const name of NADS) editNad(world, name, 'persistent');
-  optOut(world, false);
+  for (const name of NADS) editNad(world, { nad: name, config: 'persistent' });
+  optOut(world, { out: false });
 }
 
-function createVm(world: ClaimsWorld, wanted: Record<string, string>, running: boolean): void {
+function createVm(world: ClaimsWorld, { networks: wanted, running }: Named<'create VM'>): void {
   if (world.get('vms', VM_KEY)) return;
   const metadata = { name: 'vm1', namespace: NAMESPACE, finalizers: [VM_FINALIZER] };
   world.create('vms', { metadata, spec: { template: { spec: vmiSpec(wanted) } }, running });
 }
 
-function createVmi(world: ClaimsWorld, wanted: Record<string, string>): void {
+function createVmi(world: ClaimsWorld, { networks: wanted }: Named<'create VMI'>): void {
   if (world.get('vmis', VM_KEY)) return;
   const metadata = { name: 'vm1', namespace: NAMESPACE, finalizers: [VMI_FINALIZER] };
   world.create('vmis', { metadata, spec: vmiSpec(wanted) });
@@ -157,12 +146,12 @@ function editVm(
   });
 }
 
-function deleteClaim(world: ClaimsWorld, index: number): void {
+function deleteClaim(world: ClaimsWorld, { index }: Named<'delete claim'>): void {
   const found = world.list('claims')[index];
   if (found !== undefined) world.delete('claims', objectKey(found));
 }
 
-function createClaim(world: ClaimsWorld, vmNetwork: string, owner: 'nobody' | 'other'): void {
+function createClaim(world: ClaimsWorld, { network: vmNetwork, owner }: Named<'create claim'>): void {
   const name = `vm1.${vmNetwork}`;
   if (world.get('claims', `${NAMESPACE}/${name}`)) return;
   const {
@@ -182,7 +171,7 @@ function createClaim(world: ClaimsWorld, vmNetwork: string, owner: 'nobody' | 'o
 }
 
 /** Creates a claim as it was in some earlier version. */
-function restoreClaim(world: ClaimsWorld, saved: number, by: 'Velero' | 'kubectl'): void {
+function restoreClaim(world: ClaimsWorld, { saved, by }: Named<'restore claim'>): void {
   const versions = world
     .log('claims')
     .map(({ object }) => object)
@@ -206,7 +195,7 @@ function interfaceOf(claim: IPAMClaim): string {
   return [claimOwnerOf(claim)?.uid, claimVmNetworkOf(claim), claim.spec.network].join();
 }
 
-function editNad(world: ClaimsWorld, name: string, config: keyof typeof CONFIGS | 'none'): void {
+function editNad(world: ClaimsWorld, { nad: name, config }: Omit<Named<'edit NAD'>, 'do'>): void {
   const key = `${NAMESPACE}/${name}`;
   const known = world.get('networks', key) !== undefined;
   if (config === 'none') {
@@ -221,7 +210,7 @@ function editNad(world: ClaimsWorld, name: string, config: keyof typeof CONFIGS 
     });
 }
 
-function optOut(world: ClaimsWorld, out: boolean): void {
+function optOut(world: ClaimsWorld, { out }: Omit<Named<'opt'>, 'do'>): void {
   world.update('namespaces', NAMESPACE, ({ metadata }) => {
     metadata.labels = out ? { 'ipam.holdfast.dev/persistent-ips': 'disabled' } : {};
   });

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import type { OperationHandlers } from '../../../../test/operation-handlers.js';
 import { parseAddress, formatAddress } from '../../../../addressing/address/address.js';
 import { leaseName } from '../../../../addressing/lease/lease-name.js';
 import { addressesOf, compilePool } from '../../../../addressing/pool/pool.js';
@@ -31,23 +32,17 @@ export const launcherOperation: fc.Arbitrary<LauncherOperation> = fc.oneof(
   fc.record({ do: fc.constant('report' as const), name }),
 );
 
-export function applyLauncherOperation(world: IpamWorld, invariants: Invariants, operation: LauncherOperation): void {
-  switch (operation.do) {
-    case 'startLauncher':
-      startLauncher(world, operation.name);
-      return;
-    case 'addLauncher':
-      addLauncher(world, invariants, operation);
-      if (operation.reports) report(world, invariants, operation.name);
-      return;
-    case 'report':
-      report(world, invariants, operation.name);
-      return;
-  }
-}
+export const LAUNCHER_HANDLERS: OperationHandlers<LauncherOperation, IpamWorld, [Invariants]> = {
+  startLauncher,
+  addLauncher: (world, operation, invariants) => {
+    addLauncher(world, invariants, operation);
+    if (operation.reports) report(world, operation, invariants);
+  },
+  report,
+};
 
 /** Creates the launcher of a VM. The webhook adds no reference, because there is no claim yet. */
-function startLauncher(world: IpamWorld, name: string): void {
+function startLauncher(world: IpamWorld, { name }: { name: string }): void {
   const key = `${NAMESPACE}/${name}`;
   if (world.get('ipamclaims', key) !== undefined || world.get('pods', key) !== undefined) return;
   const controller = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstance', controller: true };
@@ -103,9 +98,9 @@ function isUnused(world: IpamWorld, addressSpace: string, text: string): boolean
 }
 
 /** Multus reports the addresses. */
-function report(world: IpamWorld, invariants: Invariants, name: string): void {
+function report(world: IpamWorld, { name }: { name: string }, { inUse }: Invariants): void {
   const key = `${NAMESPACE}/${name}`;
-  const used = invariants.inUse.get(name);
+  const used = inUse.get(name);
   if (used === undefined || world.get('pods', key) === undefined) return;
   world.update('pods', key, ({ metadata }) => {
     const status = [{ name: `${NAMESPACE}/blue`, interface: 'net1', ips: used.addresses }];

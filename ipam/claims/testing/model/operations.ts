@@ -18,10 +18,11 @@ import { type Invariants, leasesHeldBy } from './invariants.js';
 import { POOL_NAMES, type PoolName, STICKY_MS, setPool } from './pools.js';
 import { MAX_STALENESS_MS } from './process.js';
 import type { IpamWorld } from './world.js';
+import type { OperationHandlers } from '../../../../test/operation-handlers.js';
 import { bareAddress } from '../../../../test/bare-address.js';
 import {
+  LAUNCHER_HANDLERS,
   type LauncherOperation,
-  applyLauncherOperation,
   launcherOperation,
   releasePodLeases,
 } from './launcher-operations.js';
@@ -114,70 +115,34 @@ export function withClaim(key: string, operation: Operation): Operation {
 }
 
 export function applyOperation(world: IpamWorld, invariants: Invariants, operation: Operation): void {
-  switch (operation.do) {
-    case 'create':
-      createClaim(world, operation);
-      return;
-    case 'delete':
-      change(world, operation.name, ({ metadata }) => {
-        metadata.deletionTimestamp ??= timeOf(world);
-        metadata.finalizers ??= [CLAIM_FINALIZER];
-      });
-      return;
-    case 'finish':
-      finish(world, operation.name);
-      return;
-    case 'request':
-      change(world, operation.name, ({ metadata }) => setRequest(metadata, operation.request));
-      return;
-    case 'startPod':
-      startPod(world, operation.name);
-      return;
-    case 'addPod':
-      addPod(world, invariants, operation.name);
-      return;
-    case 'endPod':
-      invariants.inUse.delete(operation.name);
-      releasePodLeases(world, operation.name);
-      world.remove('pods', `${NAMESPACE}/${operation.name}`);
-      return;
-    case 'deleteLease':
-      deleteLease(world, operation.index);
-      return;
-    case 'startLauncher':
-    case 'addLauncher':
-    case 'report':
-      applyLauncherOperation(world, invariants, operation);
-      return;
-    default:
-      applyRareOperation(world, operation);
-  }
+  HANDLERS[operation.do](world, operation as never, invariants);
 }
 
-type RareOperation = Extract<Operation, { do: 'adopt' | 'pool' | 'pass' | 'expire' | 'reserve' | 'answer' }>;
-
-function applyRareOperation(world: IpamWorld, operation: RareOperation): void {
-  switch (operation.do) {
-    case 'adopt':
-      change(world, operation.name, ({ metadata }) => setOwner(metadata, operation.name));
-      return;
-    case 'pool':
-      setPool(world, operation.pool);
-      return;
-    case 'pass':
-      world.now += operation.seconds * 1000;
-      return;
-    case 'expire':
-      expire(world);
-      return;
-    case 'reserve':
-      reserve(world, operation);
-      return;
-    case 'answer':
-      applyProbeOperation(world, operation);
-      return;
-  }
-}
+const HANDLERS: OperationHandlers<Operation, IpamWorld, [Invariants]> = {
+  ...LAUNCHER_HANDLERS,
+  create: createClaim,
+  delete: (world, { name }) =>
+    change(world, name, ({ metadata }) => {
+      metadata.deletionTimestamp ??= timeOf(world);
+      metadata.finalizers ??= [CLAIM_FINALIZER];
+    }),
+  finish,
+  startPod,
+  addPod,
+  endPod: (world, { name }, { inUse }) => {
+    inUse.delete(name);
+    releasePodLeases(world, name);
+    world.remove('pods', `${NAMESPACE}/${name}`);
+  },
+  adopt: (world, { name }) => change(world, name, ({ metadata }) => setOwner(metadata, name)),
+  request: (world, { name, request }) => change(world, name, ({ metadata }) => setRequest(metadata, request)),
+  deleteLease,
+  reserve,
+  answer: applyProbeOperation,
+  pool: (world, { pool }) => setPool(world, pool),
+  pass: (world, { seconds }) => (world.now += seconds * 1000),
+  expire,
+};
 
 /** Does what the collector does: deletes released and quarantined leases after their time. */
 export function expire(world: IpamWorld): void {
@@ -227,13 +192,17 @@ function createClaim(
   world.create('ipamclaims', claim);
 }
 
-function finish(world: IpamWorld, name: Name): void {
+interface NamedOperation {
+  readonly name: Name;
+}
+
+function finish(world: IpamWorld, { name }: NamedOperation): void {
   // the finalizer keeps the claim while a pod uses it
   if (world.get('pods', `${NAMESPACE}/${name}`) !== undefined) return;
   world.remove('ipamclaims', `${NAMESPACE}/${name}`);
 }
 
-function startPod(world: IpamWorld, name: Name): void {
+function startPod(world: IpamWorld, { name }: NamedOperation): void {
   const key = `${NAMESPACE}/${name}`;
   if (world.get('ipamclaims', key) === undefined || world.get('pods', key) !== undefined) return;
   world.create('pods', {
@@ -252,7 +221,7 @@ function mayUse(pod: Pod, claim: IPAMClaim): boolean {
 }
 
 /** Answers as an agent does: with the addresses in the status, if the claim has leases of all of them. */
-function addPod(world: IpamWorld, invariants: Invariants, name: Name): void {
+function addPod(world: IpamWorld, { name }: NamedOperation, { inUse }: Invariants): void {
   const key = `${NAMESPACE}/${name}`;
   const claim = world.get('ipamclaims', key);
   const pod = world.get('pods', key);
@@ -260,8 +229,8 @@ function addPod(world: IpamWorld, invariants: Invariants, name: Name): void {
   const isAllocated = claim.status?.conditions?.some(({ type, status }) => type === IPS_ALLOCATED && status === 'True');
   const ips = (claim.status?.ips ?? []).map(bareAddress);
   const held = leasesHeldBy(world, claim.metadata.uid).map(({ spec }) => spec.address);
-  if (!isAllocated || !ips.every((ip) => held.includes(ip)) || invariants.inUse.has(name)) return;
-  invariants.inUse.set(name, { claim: claim.metadata.uid ?? '', addresses: ips });
+  if (!isAllocated || !ips.every((ip) => held.includes(ip)) || inUse.has(name)) return;
+  inUse.set(name, { claim: claim.metadata.uid ?? '', addresses: ips });
 }
 
 function change(world: IpamWorld, name: Name, edit: (claim: IPAMClaim) => void): void {
@@ -279,7 +248,7 @@ function setRequest(metadata: IPAMClaim['metadata'], request: string | undefined
   else metadata.annotations = { ...metadata.annotations, [CLAIM_REQUESTED_ADDRESSES]: request };
 }
 
-function deleteLease(world: IpamWorld, index: number): void {
+function deleteLease(world: IpamWorld, { index }: Extract<Operation, { do: 'deleteLease' }>): void {
   // a user who deletes the lease of a pod without a claim frees an address that is in use
   const leases = world.list('addressleases').filter(({ spec }) => spec.owner?.kind !== 'Pod');
   const lease = leases[index % Math.max(leases.length, 1)];
