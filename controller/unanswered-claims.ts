@@ -21,24 +21,15 @@ interface UnansweredDeps {
 }
 
 /** Reports claims without a status from ipam, once for each claim: `holdfast ipam` cannot report its own failure. */
-export class UnansweredClaims {
+export class UnansweredClaims extends PeriodicTask {
   readonly #deps: UnansweredDeps;
   /** When each claim without an answer was first seen, by UID. */
   #seen = new Map<string, { firstSeen: number; isReported: boolean }>();
-  readonly #task: PeriodicTask;
 
   constructor(deps: UnansweredDeps) {
     const { clock, afterMs } = deps;
+    super({ clock, pauseMs: checkIntervalMs(afterMs), run: (signal) => this.#check(signal) });
     this.#deps = deps;
-    this.#task = new PeriodicTask({ clock, pauseMs: checkIntervalMs(afterMs), run: (signal) => this.#check(signal) });
-  }
-
-  start(): void {
-    this.#task.start();
-  }
-
-  stop(): Promise<void> {
-    return this.#task.stop();
   }
 
   async #check(signal: AbortSignal): Promise<void> {

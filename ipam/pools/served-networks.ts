@@ -27,25 +27,20 @@ const PAUSE_MS = 1_000;
 const CHECK_MS = 29_000;
 
 /** Keeps the ConfigMap up to date from which a policy knows the networks of pools. Works also while the feature gate is closed. */
-export class ServedNetworksWriter {
+export class ServedNetworksWriter extends PeriodicTask {
   readonly #deps: ServedNetworksDeps;
-  readonly #task: PeriodicTask;
   /** Aborted when a pool has changed since the last write. */
   #changed = new AbortController();
 
   constructor(deps: ServedNetworksDeps) {
+    super({ clock: deps.clock, pauseMs: PAUSE_MS, run: (signal) => this.#runOnce(signal) });
     this.#deps = deps;
-    this.#task = new PeriodicTask({ clock: deps.clock, pauseMs: PAUSE_MS, run: (signal) => this.#runOnce(signal) });
     deps.pools.onChange((change) => this.#onPoolChange(change));
   }
 
-  start(): void {
+  override start(): void {
     this.#changed.abort();
-    this.#task.start();
-  }
-
-  stop(): Promise<void> {
-    return this.#task.stop();
+    super.start();
   }
 
   /** Most changes of pools are counts in their status. */

@@ -63,27 +63,15 @@ interface UnhonouredDeps {
 }
 
 /** Reports claims that no IPAM honours, once for each pod. */
-export class UnhonouredClaims {
+export class UnhonouredClaims extends PeriodicTask {
   readonly #deps: UnhonouredDeps;
   /** UIDs of claim and pod. */
   #reported = new Set<string>();
-  readonly #task: PeriodicTask;
 
   constructor(deps: UnhonouredDeps) {
+    const { clock, config } = deps;
+    super({ clock, pauseMs: checkIntervalMs(config.unhonouredAfterMs), run: (signal) => this.#checkAll(signal) });
     this.#deps = deps;
-    this.#task = new PeriodicTask({
-      clock: deps.clock,
-      pauseMs: checkIntervalMs(deps.config.unhonouredAfterMs),
-      run: (signal) => this.#checkAll(signal),
-    });
-  }
-
-  start(): void {
-    this.#task.start();
-  }
-
-  stop(): Promise<void> {
-    return this.#task.stop();
   }
 
   async #checkAll(signal: AbortSignal): Promise<void> {

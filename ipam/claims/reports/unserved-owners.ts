@@ -31,21 +31,12 @@ const PARALLEL_WRITES = 4;
  * Sets a condition on claims that cannot be released because the API server does not serve the kinds of VMs, and removes it afterwards. Claims of another IPAM are
  * skipped, because their status is not ours. The feature gate is ignored: it closes if it follows KubeVirt's object and that is gone.
  */
-export class UnservedOwners {
+export class UnservedOwners extends PeriodicTask {
   readonly #deps: UnservedOwnersDeps;
-  readonly #task: PeriodicTask;
 
   constructor(deps: UnservedOwnersDeps) {
+    super({ clock: deps.clock, pauseMs: PAUSE_MS, run: (signal) => this.#run(signal) });
     this.#deps = deps;
-    this.#task = new PeriodicTask({ clock: deps.clock, pauseMs: PAUSE_MS, run: (signal) => this.#run(signal) });
-  }
-
-  start(): void {
-    this.#task.start();
-  }
-
-  stop(): Promise<void> {
-    return this.#task.stop();
   }
 
   async #run(signal: AbortSignal): Promise<void> {

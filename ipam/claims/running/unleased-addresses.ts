@@ -50,28 +50,19 @@ interface UnleasedAddress {
  * Reports running VMs with addresses of a pool that are not leased to them, as after etcd was restored from a backup. Another workload may have the same
  * address, or get it. Only the VM without the lease is told, because users can write what Multus reports of their own pods.
  */
-export class UnleasedAddresses {
+export class UnleasedAddresses extends PeriodicTask {
   readonly #deps: UnleasedAddressDeps;
   /** When each address was first seen, and whether it was reported. */
   #seen = new Map<string, { since: number; isReported: boolean }>();
-  readonly #task: PeriodicTask;
 
   constructor(deps: UnleasedAddressDeps) {
-    this.#deps = deps;
     const { clock, config } = deps;
-    this.#task = new PeriodicTask({
-      clock,
-      pauseMs: collectIntervalMs(config.collectAfterMs),
-      run: (signal) => this.#checkAll(signal),
-    });
+    super({ clock, pauseMs: collectIntervalMs(config.collectAfterMs), run: (signal) => this.#checkAll(signal) });
+    this.#deps = deps;
   }
 
-  start(): void {
-    this.#task.start();
-  }
-
-  async stop(): Promise<void> {
-    await this.#task.stop();
+  override async stop(): Promise<void> {
+    await super.stop();
     this.#seen.clear();
     this.#deps.count(0);
   }
