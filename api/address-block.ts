@@ -1,4 +1,5 @@
 import type { AddressBlock } from './address-block-schema.js';
+import type { ObjectPatch, ObjectWrite } from './meta.js';
 
 export type { AddressBlock, AddressBlockSpec, AddressBlockStatus } from './address-block-schema.js';
 
@@ -27,12 +28,6 @@ export const ReleaseReason = {
 } as const;
 export type ReleaseReason = (typeof ReleaseReason)[keyof typeof ReleaseReason];
 
-/** One write to a block. Its precondition is the state of the block on which the write was decided. */
-export type BlockWrite =
-  /** The name is the lock: a slice is assigned once. */
-  | { readonly verb: 'create'; readonly block: AddressBlock }
-  /** A merge patch (RFC 7386) of the status with `metadata.uid` and `metadata.resourceVersion`: compare-and-swap. */
-  | { readonly verb: 'patch-status'; readonly name: string; readonly body: object }
-  /** The same for the object itself: removes the finalizer. */
-  | { readonly verb: 'patch'; readonly name: string; readonly body: object }
-  | { readonly verb: 'delete'; readonly name: string; readonly uid: string; readonly resourceVersion: string };
+/** The release state is in the status, which is written alone. */
+export type BlockStatusPatch = ObjectPatch<'patch-status'>;
+export type BlockWrite = ObjectWrite<AddressBlock> | BlockStatusPatch;

@@ -1,4 +1,5 @@
 import type { AddressLease } from './address-lease-schema.js';
+import type { ObjectWrite } from './meta.js';
 
 export type {
   AddressLease,
@@ -17,16 +18,4 @@ export type {
 export const LEASE_STATES = ['held', 'released', 'reserved', 'quarantined'] as const;
 export type LeaseState = (typeof LEASE_STATES)[number];
 
-/** One write to a lease. Its precondition is the state of the lease on which the write was decided. */
-export type LeaseWrite =
-  /** The name is the lock: the API server lets one creator win. */
-  | { readonly verb: 'create'; readonly lease: AddressLease }
-  | LeasePatch
-  | { readonly verb: 'delete'; readonly name: string; readonly uid: string; readonly resourceVersion: string };
-
-/** A merge patch (RFC 7386) with `metadata.uid` and `metadata.resourceVersion`: compare-and-swap. */
-export interface LeasePatch {
-  readonly verb: 'patch';
-  readonly name: string;
-  readonly body: object;
-}
+export type LeaseWrite = ObjectWrite<AddressLease>;

@@ -34,6 +34,25 @@ export interface KubeObject {
   metadata: ObjectMeta;
 }
 
+/** One write to an object. Its precondition is the state of the object on which the write was decided. */
+export type ObjectWrite<O> =
+  | ObjectCreation<O>
+  | ObjectPatch
+  | { readonly verb: 'delete'; readonly name: string; readonly uid: string; readonly resourceVersion: string };
+
+/** The name is the lock: the API server lets one creator win. */
+export interface ObjectCreation<O> {
+  readonly verb: 'create';
+  readonly object: O;
+}
+
+/** A merge patch (RFC 7386) with `metadata.uid` and `metadata.resourceVersion`: compare-and-swap. */
+export interface ObjectPatch<Verb = 'patch'> {
+  readonly verb: Verb;
+  readonly name: string;
+  readonly body: object;
+}
+
 /** Returns `namespace/name`, or the name of a cluster-scoped object. */
 export function objectKey(object: { metadata: Pick<ObjectMeta, 'name' | 'namespace'> }): string {
   return joinKey(object.metadata.namespace, object.metadata.name);

@@ -28,14 +28,12 @@ function leaseOf(
   { pool = 'blue', ...more }: { pool?: string; mac?: string; reserved?: true } = {},
 ): AddressLease {
   const isPod = owner?.startsWith('pod-') === true;
-  const write = createLease({
+  const { metadata, spec } = createLease({
     address: parseAddress(address),
     addressSpace: 'blue',
     pool,
     owner: { kind: isPod ? 'Pod' : 'IPAMClaim', namespace: 'ns', name: owner ?? 'gone', uid: owner ?? 'gone' },
-  });
-  if (write.verb !== 'create') throw new TypeError(write.verb);
-  const { metadata, spec } = write.lease;
+  }).object;
   return {
     metadata: { ...metadata, uid: address, resourceVersion: '1' },
     spec: { ...spec, ...more, ...(owner === undefined && { releasedAt: new Date(RELEASED_AT).toISOString() }) },

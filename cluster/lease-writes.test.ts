@@ -28,7 +28,7 @@ describe('writes of leases', () => {
   beforeEach(() => (seen.length = 0));
 
   it('create a lease', async () => {
-    expect(await writeLease(client, { verb: 'create', lease: LEASE })).to.equal(LEASE);
+    expect(await writeLease(client, { verb: 'create', object: LEASE })).to.equal(LEASE);
     expect(seen).to.have.length(1);
     expect(seen[0]).to.deep.include({ method: 'POST', path: PATH });
     expect(seen[0]?.body).to.deep.include(LEASE);

@@ -17,7 +17,7 @@ export async function writeLease(
 ): Promise<AddressLease | undefined> {
   switch (write.verb) {
     case 'create':
-      return client.create(ADDRESS_LEASES, write.lease, call);
+      return client.create(ADDRESS_LEASES, write.object, call);
     case 'patch':
       return client.patch(ADDRESS_LEASES, { name: write.name }, { type: 'merge', body: write.body }, call);
     case 'delete': {

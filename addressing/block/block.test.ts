@@ -14,9 +14,7 @@ import {
 import { parseCidr } from '../address/cidr.js';
 
 function blockWith(status: AddressBlock['status'], metadata: object = {}): BlockRecord {
-  const made = lendBlock('blue', parseCidr('10.1.0.64/26'), 'node1');
-  if (made.verb !== 'create') throw new Error('a block is lent by creating it');
-  const { block } = made;
+  const { object: block } = lendBlock('blue', parseCidr('10.1.0.64/26'), 'node1');
   return readBlock({
     ...block,
     metadata: { ...block.metadata, uid: 'u1', resourceVersion: '7', ...metadata },

@@ -1,6 +1,6 @@
-import { type AddressBlock, BlockRelease, type BlockWrite, type ReleaseReason } from '../../api/address-block.js';
+import { type AddressBlock, BlockRelease, type BlockStatusPatch, type ReleaseReason } from '../../api/address-block.js';
 import { labelValue } from '../../api/ipam-claim.js';
-import type { KubeObject, ObjectMeta } from '../../api/meta.js';
+import type { KubeObject, ObjectCreation, ObjectMeta, ObjectWrite } from '../../api/meta.js';
 import { ADDRESS_BLOCK_KIND, BLOCK_FINALIZER, IPAM_API_VERSION, LEASE_NODE, LEASE_POOL } from '../../api/names.js';
 import { type Cidr, formatCidr, parseCidr } from '../address/cidr.js';
 import { addressLabel, addressSpacePart } from '../lease/lease-name.js';
@@ -53,21 +53,21 @@ export function readBlock({ metadata, spec, status }: AddressBlock): BlockRecord
 }
 
 /** Creates the block of a slice that is not lent yet. */
-export function lendBlock(pool: string, cidr: Cidr, node: string): BlockWrite {
+export function lendBlock(pool: string, cidr: Cidr, node: string): ObjectCreation<AddressBlock> {
   const metadata = {
     name: blockName(pool, cidr),
     labels: { [LEASE_POOL]: labelValue(pool), [LEASE_NODE]: labelValue(node) },
     finalizers: [BLOCK_FINALIZER],
   };
   const spec = { pool, cidr: formatCidr(cidr), node };
-  return { verb: 'create', block: { apiVersion: IPAM_API_VERSION, kind: ADDRESS_BLOCK_KIND, metadata, spec } };
+  return { verb: 'create', object: { apiVersion: IPAM_API_VERSION, kind: ADDRESS_BLOCK_KIND, metadata, spec } };
 }
 
 /**
  * Asks the node to release the block. Written by ipam.
  * @throws {TypeError} if a release is in progress
  */
-export function markBlock(block: BlockRecord, reason: ReleaseReason): BlockWrite {
+export function markBlock(block: BlockRecord, reason: ReleaseReason): BlockStatusPatch {
   requireRelease(block, [undefined], 'be marked for release');
   return patchStatus(block, { release: BlockRelease.Marked, reason });
 }
@@ -77,7 +77,7 @@ export function markBlock(block: BlockRecord, reason: ReleaseReason): BlockWrite
  * @param isFree no pod of the node has an address of the block, and none will get one; decided synchronously with the end of picking
  * @throws {TypeError} if the block is not marked for release
  */
-export function answerBlock(block: BlockRecord, isFree: boolean): BlockWrite {
+export function answerBlock(block: BlockRecord, isFree: boolean): BlockStatusPatch {
   requireRelease(block, [BlockRelease.Marked], 'be answered');
   return patchStatus(block, { release: isFree ? BlockRelease.Ready : BlockRelease.Refused });
 }
@@ -86,7 +86,7 @@ export function answerBlock(block: BlockRecord, isFree: boolean): BlockWrite {
  * Leaves the block to its node after all. Written by ipam.
  * @throws {TypeError} if no release is in progress, or the block is released already
  */
-export function abortBlockRelease(block: BlockRecord): BlockWrite {
+export function abortBlockRelease(block: BlockRecord): BlockStatusPatch {
   requireRelease(block, [BlockRelease.Marked, BlockRelease.Ready, BlockRelease.Refused], 'be left to its node');
   return patchStatus(block, { release: null, reason: null });
 }
@@ -96,18 +96,18 @@ export function abortBlockRelease(block: BlockRecord): BlockWrite {
  * @param isNodeGone the node no longer exists and cannot answer
  * @throws {TypeError} if the node has not released the block
  */
-export function reclaimBlock(block: BlockRecord, isNodeGone: boolean): BlockWrite {
+export function reclaimBlock(block: BlockRecord, isNodeGone: boolean): BlockStatusPatch {
   requireRelease(block, isNodeGone ? [BlockRelease.Ready, BlockRelease.Marked] : [BlockRelease.Ready], 'be reclaimed');
   return patchStatus(block, { release: BlockRelease.Released });
 }
 
 /** Deletes the block. If its pool is gone, or is being deleted without leases, the node's answer is not needed. */
-export function deleteBlock({ metadata: { name, uid, resourceVersion } }: BlockRecord): BlockWrite {
+export function deleteBlock({ metadata: { name, uid, resourceVersion } }: BlockRecord): ObjectWrite<AddressBlock> {
   return { verb: 'delete', name, uid, resourceVersion };
 }
 
 /** Removes our finalizer: the last write to a block that is reclaimed and being deleted. */
-export function removeBlockFinalizer({ metadata }: BlockRecord): BlockWrite {
+export function removeBlockFinalizer({ metadata }: BlockRecord): ObjectWrite<AddressBlock> {
   const { name, uid, resourceVersion, finalizers = [] } = metadata;
   const left = finalizers.filter((finalizer) => finalizer !== BLOCK_FINALIZER);
   return { verb: 'patch', name, body: { metadata: { uid, resourceVersion, finalizers: left } } };
@@ -125,7 +125,7 @@ function requireRelease(block: BlockRecord, allowed: readonly BlockRecord['relea
   }
 }
 
-function patchStatus({ metadata: { name, uid, resourceVersion } }: BlockRecord, status: object): BlockWrite {
+function patchStatus({ metadata: { name, uid, resourceVersion } }: BlockRecord, status: object): BlockStatusPatch {
   return { verb: 'patch-status', name, body: { metadata: { uid, resourceVersion }, status } };
 }
 

@@ -1,4 +1,5 @@
-import type { LeaseNetworkData, LeasePatch } from '../../api/address-lease.js';
+import type { LeaseNetworkData } from '../../api/address-lease.js';
+import type { ObjectPatch } from '../../api/meta.js';
 import type { LeaseRecord } from './lease-record.js';
 import { patchLease, stateOf } from './lease.js';
 
@@ -13,13 +14,13 @@ export function describeLock({ namespace, secret }: Pick<LeaseNetworkData, 'name
  * Locks the address, before it is written into the Secret.
  * @throws {TypeError} if the lease is not held
  */
-export function lockForNetworkData(record: LeaseRecord, networkData: LeaseNetworkData): LeasePatch {
+export function lockForNetworkData(record: LeaseRecord, networkData: LeaseNetworkData): ObjectPatch {
   const state = stateOf(record);
   if (state !== 'held') throw new TypeError(`AddressLease ${record.metadata.name} is ${state}: no Secret may hold it`);
   return patchLease(record, { spec: { networkData } });
 }
 
 /** Unlocks the address, after it was removed from the Secret. Its cool-down begins then. */
-export function unlockFromNetworkData(record: LeaseRecord): LeasePatch {
+export function unlockFromNetworkData(record: LeaseRecord): ObjectPatch {
   return patchLease(record, { spec: { networkData: null } });
 }

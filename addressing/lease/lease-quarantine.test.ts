@@ -37,9 +37,8 @@ const held = (metadata = {}) => readLease(lease({ owner: VM, node: 'n1', mac: RE
 
 /** The lease after it was quarantined, as the API server stores it. */
 function quarantined(record: LeaseRecord = held(), mac = HOST): LeaseRecord {
-  const write = quarantineLease(record, mac, NOW);
   const stored = lease({ owner: VM, node: 'n1', mac: RESERVED_FOR }, record.metadata);
-  if (write.verb === 'patch') mergePatch(stored, write.body);
+  mergePatch(stored, quarantineLease(record, mac, NOW).body);
   return readLease(stored);
 }
 
@@ -48,8 +47,7 @@ function releasedWith(probe: ProbeState, spec: Partial<AddressLease['spec']> = {
   const labels = { [LEASE_MAC]: '02-00-00-00-00-ab' };
   const annotations = { [PROBE_ANNOTATION]: formatProbe(probe) };
   const stored = lease({ owner: VM, mac: RESERVED_FOR, ...spec }, { labels, annotations });
-  const write = releaseLease(readLease(stored), NOW);
-  if (write.verb === 'patch') mergePatch(stored, write.body);
+  mergePatch(stored, releaseLease(readLease(stored), NOW).body);
   return stored;
 }
 
@@ -85,12 +83,10 @@ describe('a quarantined lease', () => {
   it('is accepted by the API server with the labels of a lease without owner, and without a probe', async () => {
     const server = new LeaseServer();
     const created = createLease({ ...REQUEST, mac: RESERVED_FOR, isProbed: true });
-    if (created.verb !== 'create') throw new TypeError('not created');
     const path = '/apis/ipam.holdfast.dev/v1alpha1/addressleases';
-    const stored = (await server.request({ method: 'POST', path, body: created.lease })) as AddressLease;
+    const stored = (await server.request({ method: 'POST', path, body: created.object })) as AddressLease;
     expect(readLease(stored).probe).to.equal('requested');
     const write = quarantineLease(readLease(stored), HOST.toUpperCase(), NOW);
-    if (write.verb !== 'patch') throw new TypeError('not patched');
     const request = { method: 'PATCH', path: `${path}/${write.name}`, body: write.body } as const;
     const after = (await server.request(request)) as AddressLease;
     expect(Object.keys(after.metadata.labels ?? {})).to.deep.equal([

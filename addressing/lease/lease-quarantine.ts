@@ -1,5 +1,6 @@
-import type { LeasePatch, LeaseQuarantine, LeaseWrite } from '../../api/address-lease.js';
+import type { LeaseQuarantine } from '../../api/address-lease.js';
 import { PROBE_LIMITS } from '../../api/limits.js';
+import type { ObjectPatch } from '../../api/meta.js';
 import { PROBE_ANNOTATION } from '../../api/names.js';
 import { type ProbeState, formatProbe } from '../../api/probe.js';
 import { type Family, formatAddress } from '../address/address.js';
@@ -21,7 +22,7 @@ export function quarantineLease(
   mac: string,
   at: number,
   forMs: number = PROBE_LIMITS.quarantineMs,
-): LeaseWrite {
+): ObjectPatch {
   const { metadata, address, pool } = record;
   if (stateOf(record) !== 'held' || isReservation(record)) {
     const state = isReservation(record) ? 'reserved' : stateOf(record);
@@ -40,7 +41,7 @@ export function quarantineLease(
 }
 
 /** Writes how the probe of a held lease ended. No later answer counts: it has an older version of the lease. */
-export function endProbe(record: Pick<LeaseRecord, 'metadata'>, state: Exclude<ProbeState, 'requested'>): LeasePatch {
+export function endProbe(record: Pick<LeaseRecord, 'metadata'>, state: Exclude<ProbeState, 'requested'>): ObjectPatch {
   return patchLease(record, { annotations: { [PROBE_ANNOTATION]: formatProbe(state) } });
 }
 

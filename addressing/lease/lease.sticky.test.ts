@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import type { AddressLeaseSpec, LeaseOwner } from '../../api/address-lease.js';
+import type { AddressLeaseSpec, LeaseOwner, LeaseWrite } from '../../api/address-lease.js';
+import type { ObjectPatch } from '../../api/meta.js';
 import { parseAddress } from '../address/address.js';
 import {
   type LeaseRecord,
@@ -147,10 +148,7 @@ describe('a lease that is not held', () => {
 });
 
 describe('a reservation', () => {
-  const bodyOf = (write: ReturnType<typeof reallocateLease>) => {
-    if (write.verb !== 'patch') throw new TypeError(write.verb);
-    return write.body as { metadata: { labels: object }; spec: object };
-  };
+  const bodyOf = (write: LeaseWrite) => (write as ObjectPatch).body as { metadata: { labels: object }; spec: object };
 
   it('stays marked as reserved while it is held, released and moved', () => {
     expect(bodyOf(reallocateLease(record(), request(POD))).spec).to.include({ reserved: true, mac: MAC });

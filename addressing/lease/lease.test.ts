@@ -98,13 +98,12 @@ describe('a lease', () => {
 
   it('is created with the name that locks the address, and can be parsed and selected', () => {
     const write = createLease(request({ owner: POD, node: 'n1', mac: '02:00:00:00:00:AB', interface: 'net1' }));
-    if (write.verb !== 'create') throw new TypeError(write.verb);
-    const metadata = { ...write.lease.metadata, uid: 'u1', resourceVersion: '1' };
-    expect(readLease({ ...write.lease, metadata })).to.include({ node: 'n1', mac: MAC, interface: 'net1' });
-    expect(write.lease).to.include({ apiVersion: 'ipam.holdfast.dev/v1alpha1', kind: 'AddressLease' });
-    expect(write.lease.metadata.name).to.equal('blue.10-1-0-17');
-    expect(write.lease.spec).to.have.all.keys('address', 'addressSpace', 'pool', 'owner', 'node', 'mac', 'interface');
-    expect(write.lease.metadata.labels).to.deep.equal({
+    const metadata = { ...write.object.metadata, uid: 'u1', resourceVersion: '1' };
+    expect(readLease({ ...write.object, metadata })).to.include({ node: 'n1', mac: MAC, interface: 'net1' });
+    expect(write.object).to.include({ apiVersion: 'ipam.holdfast.dev/v1alpha1', kind: 'AddressLease' });
+    expect(write.object.metadata.name).to.equal('blue.10-1-0-17');
+    expect(write.object.spec).to.have.all.keys('address', 'addressSpace', 'pool', 'owner', 'node', 'mac', 'interface');
+    expect(write.object.metadata.labels).to.deep.equal({
       'ipam.holdfast.dev/pool': 'blue',
       'ipam.holdfast.dev/family': 'IPv4',
       'ipam.holdfast.dev/node': 'n1',

@@ -1,5 +1,6 @@
-import type { AddressLeaseSpec, LeaseOwner, LeasePatch, LeaseWrite } from '../../api/address-lease.js';
+import type { AddressLease, AddressLeaseSpec, LeaseOwner, LeaseWrite } from '../../api/address-lease.js';
 import { omitUndefined } from '../../api/json.js';
+import type { ObjectCreation, ObjectPatch } from '../../api/meta.js';
 import { ADDRESS_LEASE_KIND, IPAM_API_VERSION, LEASE_MAC, PROBE_ANNOTATION } from '../../api/names.js';
 import { formatProbe } from '../../api/probe.js';
 import { isResponderClaim } from '../../api/responders.js';
@@ -18,7 +19,6 @@ import {
 } from './lease-record.js';
 import { leaseName } from './lease-name.js';
 
-export type { LeaseWrite } from '../../api/address-lease.js';
 export {
   type LeaseRecord,
   type LeaseStateFields,
@@ -100,13 +100,13 @@ export function isHeldByPod(lease: LeaseStateFields & Pick<LeaseRecord, 'owner'>
 }
 
 /** Allocates an address that has no lease. */
-export function createLease(request: LeaseRequest): LeaseWrite {
+export function createLease(request: LeaseRequest): ObjectCreation<AddressLease> {
   const { address, addressSpace, pool, owner } = request;
   const usage = omitUndefined(usageOf(request));
   const spec: AddressLeaseSpec = { address: formatAddress(address), addressSpace, pool, owner, ...usage };
   const annotations = request.isProbed === true ? { annotations: PROBE_REQUESTED } : {};
   const metadata = { name: leaseName(addressSpace, address), labels: leaseLabels(spec), ...annotations };
-  return { verb: 'create', lease: { apiVersion: IPAM_API_VERSION, kind: ADDRESS_LEASE_KIND, metadata, spec } };
+  return { verb: 'create', object: { apiVersion: IPAM_API_VERSION, kind: ADDRESS_LEASE_KIND, metadata, spec } };
 }
 
 /**
@@ -144,7 +144,7 @@ export function holderOf({ owner, quarantine }: Pick<LeaseRecord, 'owner' | 'qua
  * Allocates a released or reserved lease for the request, or one that its owner takes over. All fields of the earlier owner are replaced.
  * @throws {TypeError} if the lease is held by another owner or quarantined, is for another address or pool, or is reserved and the MAC address differs
  */
-export function reallocateLease(record: LeaseRecord, request: LeaseRequest): LeaseWrite {
+export function reallocateLease(record: LeaseRecord, request: LeaseRequest): ObjectPatch {
   checkAllocatable(record, request);
   const { owner } = request;
   const { pool } = record;
@@ -192,7 +192,7 @@ type LeaseUsage = Pick<LeaseRequest, 'node' | 'containerID' | 'interface' | 'mac
  * Records that the owner now uses the address elsewhere, for instance a pod in its next sandbox.
  * @throws {TypeError} if the lease is not held
  */
-export function updateLeaseUsage(record: LeaseRecord, usage: LeaseUsage): LeaseWrite {
+export function updateLeaseUsage(record: LeaseRecord, usage: LeaseUsage): ObjectPatch {
   const { metadata, address, pool, owner } = record;
   if (owner === undefined || stateOf(record) !== 'held') {
     throw new TypeError(`AddressLease ${metadata.name} is ${stateOf(record)}: its usage cannot be updated`);
@@ -207,7 +207,7 @@ export function updateLeaseUsage(record: LeaseRecord, usage: LeaseUsage): LeaseW
  * Records the VM that has adopted the claim that holds the lease.
  * @throws {TypeError} if no claim holds it
  */
-export function updateWorkload(record: LeaseRecord, workloadUID: string): LeaseWrite {
+export function updateWorkload(record: LeaseRecord, workloadUID: string): ObjectPatch {
   const { metadata, owner } = record;
   if (owner?.kind !== 'IPAMClaim' || stateOf(record) !== 'held')
     throw new TypeError(`AddressLease ${metadata.name} is not held by a claim: its workload cannot be updated`);
@@ -219,7 +219,7 @@ export function updateWorkload(record: LeaseRecord, workloadUID: string): LeaseW
  * @param at see {@link releaseTime}
  * @throws {TypeError} if the lease is not held: a second release would restart the cool-down
  */
-export function releaseLease(record: LeaseRecord, at: number): LeaseWrite {
+export function releaseLease(record: LeaseRecord, at: number): ObjectPatch {
   if (stateOf(record) !== 'held') {
     throw new TypeError(`AddressLease ${record.metadata.name} is ${stateOf(record)}: it cannot be released`);
   }
@@ -294,7 +294,7 @@ export const CLEARED_OWNER = { owner: null, node: null, containerID: null, inter
 export function patchLease(
   { metadata: { name, uid, resourceVersion } }: Pick<LeaseRecord, 'metadata'>,
   { labels, annotations, spec }: { labels?: object; annotations?: object; spec?: object },
-): LeasePatch {
+): ObjectPatch {
   const metadata = { uid, resourceVersion, ...omitUndefined({ labels, annotations }) };
   return { verb: 'patch', name, body: { metadata, ...omitUndefined({ spec }) } };
 }

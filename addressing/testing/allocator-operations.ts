@@ -55,5 +55,5 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
 /** Returns the write of an administrator who reserves an address, with or without a MAC address. */
 export function reservation({ name, addressSpace }: Pool, address: Address, mac: string | undefined): LeaseWrite {
   const spec = { address: formatAddress(address), addressSpace, pool: name, ...(mac !== undefined && { mac }) };
-  return { verb: 'create', lease: { metadata: { name: leaseName(addressSpace, address) }, spec } };
+  return { verb: 'create', object: { metadata: { name: leaseName(addressSpace, address) }, spec } };
 }

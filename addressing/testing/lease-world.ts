@@ -1,11 +1,10 @@
-import type { LeaseOwner } from '../../api/address-lease.js';
+import type { LeaseOwner, LeaseWrite } from '../../api/address-lease.js';
 import { type Address, parseAddress } from '../address/address.js';
 import { leaseName } from '../lease/lease-name.js';
 import {
   type LeaseRecord,
   type LeaseRequest,
   type LeaseTimes,
-  type LeaseWrite,
   createLease,
   expireLease,
   mayExpire,
@@ -134,7 +133,7 @@ export class LeaseWorld {
     try {
       await writeLease(this.#client, next.write);
       const { write, claim } = next;
-      const name = write.verb === 'create' ? write.lease.metadata.name : write.name;
+      const name = write.verb === 'create' ? write.object.metadata.name : write.name;
       const isProbed = this.server.leases.get(name)?.metadata.annotations?.[PROBE_ANNOTATION] !== undefined;
       if (!isAnswerLost && claim !== undefined && !isProbed) this.#tell(name, claim.owner);
     } catch (error) {
@@ -248,10 +247,9 @@ export class LeaseWorld {
 function reservation(address: Address, pick: number): LeaseWrite {
   const owner: LeaseOwner = { kind: 'Pod', namespace: '', name: '', uid: '' };
   const made = createLease({ address, addressSpace: SPACE, pool: choose(POOLS, pick)!, owner });
-  if (made.verb !== 'create') throw new TypeError(made.verb);
-  const { owner: _owner, ...spec } = made.lease.spec;
+  const { owner: _owner, ...spec } = made.object.spec;
   const mac = pick % 4 === 0 ? {} : { mac: macOf(pick) };
-  return { verb: 'create', lease: { ...made.lease, spec: { ...spec, ...mac } } };
+  return { verb: 'create', object: { ...made.object, spec: { ...spec, ...mac } } };
 }
 
 function macOf(number: number): string {

@@ -1,6 +1,6 @@
 import type { AddressBlock, BlockWrite } from '../../api/address-block.js';
 import type { AddressLease, LeaseWrite } from '../../api/address-lease.js';
-import type { KubeObject } from '../../api/meta.js';
+import type { KubeObject, ObjectPatch, ObjectWrite } from '../../api/meta.js';
 import { type BlockRecord, readBlock } from '../../addressing/block/block.js';
 import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import type { Random } from '../../kube/clock.js';
@@ -8,7 +8,7 @@ import { StatusError } from '../../kube/errors.js';
 import { ADDRESS_BLOCKS, ADDRESS_LEASES } from '../../kube/resources.js';
 import { type Kind, ObjectTracker } from '../../kube/testing/object-tracker.js';
 import { skewed } from '../../test/seeded-random.js';
-import { type ObjectWrite, writeObject } from '../../test/object-tracker/tracker-writes.js';
+import { writeObject } from '../../test/object-tracker/tracker-writes.js';
 import type { VirtualTime } from './virtual-time.js';
 
 /** Latencies of requests and watches. */
@@ -49,8 +49,7 @@ export class SimulatedApi {
 
   /** Writes a lease. @param done gets the new object @param lost is called if another writer was faster */
   writeLease(write: LeaseWrite, done: Done<LeaseRecord>, lost: () => void): void {
-    const given: ObjectWrite<AddressLease> = write.verb === 'create' ? { verb: 'create', object: write.lease } : write;
-    this.#send(() => this.leases.write(given), done, lost);
+    this.#send(() => this.leases.write(write), done, lost);
   }
 
   /** Reads a lease. @param done gets undefined if there is none */
@@ -59,8 +58,7 @@ export class SimulatedApi {
   }
 
   writeBlock(write: BlockWrite, done: Done<BlockRecord>, lost: () => void): void {
-    const given: ObjectWrite<AddressBlock> = write.verb === 'create' ? { verb: 'create', object: write.block } : write;
-    this.#send(() => this.blocks.write(given), done, lost);
+    this.#send(() => this.blocks.write(write), done, lost);
   }
 
   /** Lists objects. @param items number of objects @param done gets the time at which the list was made */
@@ -121,7 +119,7 @@ class SimulatedKind<O extends KubeObject, R> {
     this.#handlers.push(handler);
   }
 
-  write(write: ObjectWrite<O>): R | undefined {
+  write(write: ObjectWrite<O> | ObjectPatch<'patch-status'>): R | undefined {
     const after = writeObject(this.#tracker, this.#kind, write);
     return after && this.records.get(after.metadata.name);
   }

@@ -57,10 +57,9 @@ function lease(n: number, isReleased: boolean): AddressLease {
     containerID: uuid(n),
     interface: 'net1',
   });
-  if (write.verb !== 'create') throw new Error(write.verb);
-  const metadata = { ...write.lease.metadata, uid: uuid(n), resourceVersion: String(1_000_000 + n) };
+  const metadata = { ...write.object.metadata, uid: uuid(n), resourceVersion: String(1_000_000 + n) };
   const releasedAt = isReleased ? { releasedAt: new Date(Date.UTC(2026, 0, 1) + n).toISOString() } : {};
-  return { metadata, spec: { ...write.lease.spec, ...releasedAt } };
+  return { metadata, spec: { ...write.object.spec, ...releasedAt } };
 }
 
 function pod(n: number): object {

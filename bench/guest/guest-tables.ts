@@ -146,9 +146,8 @@ function leaseOf(
 ): LeaseRecord {
   const owner = { kind: 'IPAMClaim', namespace, name, uid } as const;
   const write = createLease({ address: parseAddress(address), addressSpace: pool, pool, owner });
-  if (write.verb !== 'create') throw new TypeError(write.verb);
   return readLease({
-    ...write.lease,
-    metadata: { ...write.lease.metadata, uid: `${address}-uid`, resourceVersion: '1' },
+    ...write.object,
+    metadata: { ...write.object.metadata, uid: `${address}-uid`, resourceVersion: '1' },
   });
 }

@@ -143,9 +143,7 @@ function measureChoice(leases: LeaseBook, pool: Pool): number {
 }
 
 function record(n: number): LeaseRecord {
-  const write = createLease(requestOf(n));
-  if (write.verb !== 'create') throw new Error(write.verb);
-  const { metadata, spec } = write.lease;
+  const { metadata, spec } = createLease(requestOf(n)).object;
   const identity = { uid: uuid(n), resourceVersion: String(1_000_000 + n), creationTimestamp: '2026-01-01T00:00:00Z' };
   // parsed from JSON, so that strings are not shared
   const text = JSON.stringify({ metadata: { ...metadata, ...identity }, spec });

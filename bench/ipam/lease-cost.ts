@@ -129,12 +129,11 @@ class LeaseWriter {
     const usage = { node, containerID: crypto.randomUUID().replaceAll('-', '').repeat(2), interface: 'net1', mac };
     const request = { address: parseAddress(address), addressSpace: 'bench', pool: 'bench', owner, ...usage };
     const write = createLease(request);
-    if (write.verb !== 'create') throw new TypeError(write.verb);
     const apiVersion = `${this.variant.group}/v1alpha1`;
     await this.#client.create(resourceOfVariant(this.variant), {
-      ...write.lease,
+      ...write.object,
       apiVersion,
-      metadata: { ...write.lease.metadata, ...metadata },
+      metadata: { ...write.object.metadata, ...metadata },
     });
   }
 }

@@ -68,8 +68,7 @@ export function storeReleasedLeases(tracker: ObjectTracker, leases: number): voi
     const address = { family: 4, value: FIRST + BigInt(n) } as const;
     const owner = { kind: 'Pod', namespace: namespaceOf(0), name: `pod-${n}`, uid: `pod-${n}` } as const;
     const lease = createLease({ address, addressSpace: 'blue', pool: 'blue', owner });
-    if (lease.verb !== 'create') throw new TypeError(lease.verb);
-    const released = { ...lease.lease, spec: { ...lease.lease.spec, releasedAt: BORN } };
+    const released = { ...lease.object, spec: { ...lease.object.spec, releasedAt: BORN } };
     tracker.put(ADDRESS_LEASES, withIdentity(released));
   }
   tracker.compact();
@@ -109,7 +108,6 @@ function objectsOf(n: number): [Resource, KubeObject][] {
   const claimUid = uidOf(namespace, claim.metadata.name, 'IPAMClaim');
   const holder = { kind: 'IPAMClaim', namespace, name: claim.metadata.name, uid: claimUid, workloadUID: owner.uid } as const; // oxfmt-ignore
   const lease = createLease({ address, addressSpace: 'blue', pool: 'blue', owner: holder, mac });
-  if (lease.verb !== 'create') throw new TypeError(lease.verb);
   const vmi = vmiManifest(options);
   const reported = { name: NETWORK, podInterfaceName: podInterface, mac, infoSource: 'domain, multus-status' };
   return [
@@ -124,7 +122,7 @@ function objectsOf(n: number): [Resource, KubeObject][] {
     ],
     [PODS, launcherOf(namespace, name, launcher, { claim: claim.metadata.name, ip: formatAddress(address), mac })],
     [IPAM_CLAIMS, { ...claim, status } as KubeObject],
-    [ADDRESS_LEASES, lease.lease],
+    [ADDRESS_LEASES, lease.object],
   ];
 }
 

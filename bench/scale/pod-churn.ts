@@ -1,4 +1,4 @@
-import type { AddressLease } from '../../api/address-lease.js';
+import type { AddressLease, LeaseWrite } from '../../api/address-lease.js';
 import { parseAddress } from '../../addressing/address/address.js';
 import { REUSE_MS } from '../../addressing/lease/lease-times.js';
 import {
@@ -12,7 +12,7 @@ import type { Pod } from '../../api/pod.js';
 import { ADDRESS_LEASES, NODES, PODS } from '../../kube/resources.js';
 import type { ObjectTracker } from '../../kube/testing/object-tracker.js';
 import { ordinaryPod } from './cluster.js';
-import { type ObjectWrite, writeObject } from '../../test/object-tracker/tracker-writes.js';
+import { writeObject } from '../../test/object-tracker/tracker-writes.js';
 
 /** Each node runs so many pods, of which the oldest ends when one starts. */
 const PODS_OF_NODE = 20;
@@ -131,9 +131,8 @@ export class PodChurn {
     return request satisfies Omit<LeaseRequest, 'address'>;
   }
 
-  #write(write: ReturnType<typeof createLease>): string {
-    const given: ObjectWrite<AddressLease> = write.verb === 'create' ? { verb: 'create', object: write.lease } : write;
-    return writeObject(this.#tracker, ADDRESS_LEASES, given)!.metadata.name;
+  #write(write: LeaseWrite): string {
+    return writeObject(this.#tracker, ADDRESS_LEASES, write)!.metadata.name;
   }
 }
 

@@ -129,8 +129,7 @@ export class MigrationCluster extends MemoryCluster {
   /** As an agent does for a pod that is gone. */
   release(name: string): void {
     this.change(ADDRESS_LEASES, name, (lease) => {
-      const write = releaseLease(readLease(lease), this.clock.wall());
-      if (write.verb === 'patch') mergePatch(lease, write.body);
+      mergePatch(lease, releaseLease(readLease(lease), this.clock.wall()).body);
       return lease;
     });
   }

@@ -33,8 +33,7 @@ function leasesMeanwhile(cluster: MigrationCluster, uid?: string): void {
     if (uid !== undefined) cluster.put(PODS, livePod('b/young', { uid }));
     const owner = { kind: 'Pod', namespace: 'b', name: 'young', uid: 'b/young-uid' } as const;
     const request = { address: parseAddress('10.0.0.5'), addressSpace: 'blue', pool: 'blue.a', owner };
-    const write = createLease(request);
-    if (write.verb === 'create') cluster.put(ADDRESS_LEASES, write.lease);
+    cluster.put(ADDRESS_LEASES, createLease(request).object);
   };
 }
 

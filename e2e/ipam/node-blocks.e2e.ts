@@ -221,6 +221,5 @@ async function lease(
   const owner = { kind: 'Pod', namespace: story.namespace, name: 'left-behind', uid } as const;
   const addressSpace = `${story.namespace}-blue`;
   const write = createLease({ address, addressSpace, pool, owner, node, containerID: 'c1', interface: 'net1' });
-  if (write.verb !== 'create') throw new TypeError(write.verb);
-  await story.client.create(ADDRESS_LEASES, write.lease);
+  await story.client.create(ADDRESS_LEASES, write.object);
 }

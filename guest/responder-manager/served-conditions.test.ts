@@ -71,9 +71,7 @@ async function written(
 function leaseOf(text: string): KubeObject {
   const { metadata } = claim({ network: 'blue', nad: NAD });
   const owner = { kind: 'IPAMClaim' as const, namespace: 'vms', name: metadata.name, uid: metadata.uid ?? '' };
-  const write = createLease({ address: parseAddress(text), addressSpace: 'blue', pool: 'blue', owner });
-  if (write.verb !== 'create') throw new TypeError('a new lease is created');
-  const { lease } = write;
+  const { object: lease } = createLease({ address: parseAddress(text), addressSpace: 'blue', pool: 'blue', owner });
   return { ...lease, metadata: { ...lease.metadata, uid: text, resourceVersion: '1' } };
 }
 

@@ -50,9 +50,7 @@ function leaseOfGuest(number: number, isProbed = false): AddressLease {
   const { name, namespace = '', uid = '' } = claimOfGuest(number).metadata;
   const owner = { kind: 'IPAMClaim', namespace, name, uid } as const;
   const address = parseAddress(`10.1.0.${number + 2}`);
-  const write = createLease({ address, addressSpace: 'blue', pool: 'blue', owner, isProbed });
-  if (write.verb !== 'create') throw new TypeError(write.verb);
-  return write.lease;
+  return createLease({ address, addressSpace: 'blue', pool: 'blue', owner, isProbed }).object;
 }
 
 /** The process `guest` as the only replica, on an API server in memory with one running guest of pool blue. */

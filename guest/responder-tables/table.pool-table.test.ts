@@ -51,9 +51,7 @@ class World {
   addLease(text: string, pool = 'data'): void {
     const [{ metadata } = claim({})] = this.claims.list();
     const owner = { kind: 'IPAMClaim' as const, namespace: 'vms', name: metadata.name, uid: metadata.uid ?? '' };
-    const write = createLease({ address: parseAddress(text), addressSpace: 'data', pool, owner });
-    if (write.verb !== 'create') throw new TypeError('a new lease is created');
-    const { lease } = write;
+    const { object: lease } = createLease({ address: parseAddress(text), addressSpace: 'data', pool, owner });
     this.leases.set(readLease({ ...lease, metadata: { ...lease.metadata, uid: text, resourceVersion: '1' } }));
   }
 

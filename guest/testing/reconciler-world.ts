@@ -173,8 +173,7 @@ export class ReconcilerWorld extends GuestWorld {
   addLease(text: string, { metadata: { name, uid = '' } }: IPAMClaim): void {
     const owner = { kind: 'IPAMClaim' as const, namespace: NAMESPACE, name, uid };
     const write = createLease({ address: parseAddress(text), addressSpace: 'data', pool: 'data', owner });
-    if (write.verb !== 'create') throw new TypeError('a new lease is created');
-    this.tracker.put(ADDRESS_LEASES, write.lease);
+    this.tracker.put(ADDRESS_LEASES, write.object);
   }
 
   deleteAll(kind: Resource): void {

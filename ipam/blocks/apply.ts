@@ -73,7 +73,7 @@ async function poolExists(pool: string, { client, call }: BlockApplyContext): Pr
 async function perform(write: BlockWrite, { client, call }: BlockApplyContext): Promise<AddressBlock | undefined> {
   switch (write.verb) {
     case 'create':
-      return client.create(ADDRESS_BLOCKS, write.block, call);
+      return client.create(ADDRESS_BLOCKS, write.object, call);
     case 'patch-status': {
       const options = { ...call, subresource: 'status' };
       return client.patch(ADDRESS_BLOCKS, { name: write.name }, { type: 'merge', body: write.body }, options);
@@ -95,7 +95,7 @@ async function readBack(
   action: BlockAction,
   { client, blocks, call }: BlockApplyContext,
 ): Promise<boolean> {
-  const name = write.verb === 'create' ? write.block.metadata.name : write.name;
+  const name = write.verb === 'create' ? write.object.metadata.name : write.name;
   const found = await findUnlessGone(client, ADDRESS_BLOCKS, { name }, call);
   if (action.kind !== 'lend' && found?.metadata.uid !== action.block.metadata.uid) blocks.forget(action.block);
   if (found === undefined) return true;

@@ -30,8 +30,7 @@ const BLOCKS: readonly BlockRecord[] = ['10.0.0.8/29', '10.0.0.16/28', '10.0.0.2
 
 function blockOf(cidr: Cidr, node: string, index: number): BlockRecord {
   const write = lendBlock('blue', cidr, node);
-  if (write.verb !== 'create') throw new TypeError(write.verb);
-  return readBlock({ ...write.block, metadata: { ...write.block.metadata, uid: `u${index}`, resourceVersion: '1' } });
+  return readBlock({ ...write.object, metadata: { ...write.object.metadata, uid: `u${index}`, resourceVersion: '1' } });
 }
 
 type OwnerKind = 'Pod' | 'IPAMClaim';
@@ -144,19 +143,17 @@ class Counting {
     const name = NODES[node];
     const request = { address, addressSpace: 'blue', pool, owner, ...(name !== undefined && { node: name }) };
     const write = createLease(request);
-    if (write.verb !== 'create') throw new TypeError(write.verb);
     const version = String(++this.#version);
     const uid = known?.metadata.uid ?? `l${version}`;
     if (known !== undefined && known.pool !== pool) return;
-    this.#book.recordWrite({ ...write.lease, metadata: { ...write.lease.metadata, uid, resourceVersion: version } });
+    this.#book.recordWrite({ ...write.object, metadata: { ...write.object.metadata, uid, resourceVersion: version } });
   }
 
   #objectOf(record: LeaseRecord, more: Partial<AddressLease['spec']>): AddressLease {
     const { address, addressSpace, pool, owner, node } = record;
     const write = createLease({ address, addressSpace, pool, owner: owner!, ...(node !== undefined && { node }) });
-    if (write.verb !== 'create') throw new TypeError(write.verb);
-    const metadata = { ...write.lease.metadata, uid: record.metadata.uid, resourceVersion: String(++this.#version) };
-    return { ...write.lease, metadata, spec: { ...write.lease.spec, ...more } };
+    const metadata = { ...write.object.metadata, uid: record.metadata.uid, resourceVersion: String(++this.#version) };
+    return { ...write.object, metadata, spec: { ...write.object.spec, ...more } };
   }
 
   #leases(): LeaseRecord[] {

@@ -1,5 +1,5 @@
 import { type IPAMClaim, claimMacOf } from '../../api/ipam-claim.js';
-import type { AddressLease } from '../../api/address-lease.js';
+import type { AddressLease, LeaseWrite } from '../../api/address-lease.js';
 import { AllocationReason } from '../../api/names.js';
 import { findUnlessGone } from '../../kube/absence.js';
 import type { CallOptions, Client } from '../../kube/client.js';
@@ -19,7 +19,6 @@ import { type AllocationCandidate, type AllocationRefusal, addressOf } from '../
 import {
   type LeaseRecord,
   type LeaseRequest,
-  type LeaseWrite,
   createLease,
   isReservation,
   readLease,

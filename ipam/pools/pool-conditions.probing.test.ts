@@ -14,8 +14,7 @@ describe('the condition ProbingStopped of a pool', () => {
     const book = new LeaseBook();
     for (const [index, [address, mac]] of quarantined.entries()) {
       const lease = leaseOf(address, 1, { uid: `l${index}` });
-      const write = quarantineLease(readLease(lease), mac, Date.UTC(2026, 0, 1));
-      if (write.verb === 'patch') mergePatch(lease, write.body);
+      mergePatch(lease, quarantineLease(readLease(lease), mac, Date.UTC(2026, 0, 1)).body);
       book.recordWrite(lease);
     }
     const guest = { attachment: 'blue', dhcp: {}, probe };

@@ -31,9 +31,7 @@ export function request(given: Partial<LeaseRequest>): LeaseRequest {
 }
 
 export function lease(given: Partial<LeaseRequest> = ON_NODE_1): AddressLease {
-  const write = createLease(request(given));
-  if (write.verb !== 'create') throw new TypeError(write.verb);
-  return write.lease;
+  return createLease(request(given)).object;
 }
 
 /** @returns the lease with other fields */

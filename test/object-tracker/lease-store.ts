@@ -25,9 +25,8 @@ export class LeaseStore {
 
   /** @returns the answer of the API server; undefined if it rejects the write, and after a delete */
   write(write: LeaseWrite): AddressLease | undefined {
-    const given = write.verb === 'create' ? { verb: write.verb, object: write.lease } : write;
     try {
-      return writeObject(this.#tracker, ADDRESS_LEASES, given);
+      return writeObject(this.#tracker, ADDRESS_LEASES, write);
     } catch (error) {
       if (error instanceof StatusError) return undefined;
       throw error;

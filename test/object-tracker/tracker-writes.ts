@@ -1,13 +1,6 @@
 import { isRecord } from '../../api/json.js';
-import type { KubeObject } from '../../api/meta.js';
+import type { KubeObject, ObjectPatch, ObjectWrite } from '../../api/meta.js';
 import type { Kind, ObjectTracker } from '../../kube/testing/object-tracker.js';
-import type { Preconditions } from '../../kube/testing/refusals.js';
-
-/** One write of an object, in the form that leases and blocks use. */
-export type ObjectWrite<O> =
-  | { readonly verb: 'create'; readonly object: O }
-  | { readonly verb: 'patch' | 'patch-status'; readonly name: string; readonly body: object }
-  | ({ readonly verb: 'delete'; readonly name: string } & Preconditions);
 
 /**
  * Makes a write without a client, at once.
@@ -17,7 +10,7 @@ export type ObjectWrite<O> =
 export function writeObject<O extends KubeObject>(
   tracker: ObjectTracker,
   kind: Kind<O>,
-  write: ObjectWrite<O>,
+  write: ObjectWrite<O> | ObjectPatch<'patch-status'>,
 ): O | undefined {
   if (write.verb === 'create') return tracker.create(kind, write.object);
   const ref = { name: write.name };

@@ -9,9 +9,8 @@ export function blockOf(
   { pool = 'blue', node = 'n1', ...status }: BlockOptions = {},
 ): AddressBlock {
   const write = lendBlock(pool, parseCidr(cidr), node);
-  if (write.verb !== 'create') throw new TypeError(write.verb);
-  const { metadata } = write.block;
-  return { ...write.block, metadata: { ...metadata, uid: 'u1', resourceVersion: String(version) }, status };
+  const { metadata } = write.object;
+  return { ...write.object, metadata: { ...metadata, uid: 'u1', resourceVersion: String(version) }, status };
 }
 
 export function blockRecord(cidr: string, version: number, given: BlockOptions = {}): BlockRecord {

@@ -38,9 +38,7 @@ export function leaseOf(
   version: number,
   { uid = 'u1', name = 'c1', namespace = 'a', takenBy, ...more }: LeaseOptions = {},
 ): AddressLease {
-  const write = createLease(requestFor(address, name));
-  if (write.verb !== 'create') throw new TypeError(write.verb);
-  const { metadata, spec } = write.lease;
+  const { metadata, spec } = createLease(requestFor(address, name)).object;
   const creationTimestamp = more.createdAt ?? '2026-01-01T00:00:00Z';
   if (takenBy !== undefined) {
     const { owner: _owner, ...rest } = spec;

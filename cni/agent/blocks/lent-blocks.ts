@@ -1,4 +1,4 @@
-import { BlockRelease, type BlockWrite, ReleaseReason } from '../../../api/address-block.js';
+import { BlockRelease, type BlockStatusPatch, ReleaseReason } from '../../../api/address-block.js';
 import type { Address, Family } from '../../../addressing/address/address.js';
 import { type BlockRecord, answerBlock, isUsable } from '../../../addressing/block/block.js';
 import { containsAddress, rangesOf } from '../../../addressing/address/cidr.js';
@@ -121,7 +121,7 @@ export class LentBlocks {
    * Decides the answer for a block by the current uses. Send the write without awaiting anything before it, then call {@link answered}.
    * @returns undefined if there is nothing to answer any more
    */
-  answer({ metadata }: BlockRecord, now: number): BlockWrite | undefined {
+  answer({ metadata }: BlockRecord, now: number): BlockStatusPatch | undefined {
     const lent = this.#unanswered().find(({ record }) => record.metadata.name === metadata.name);
     if (lent?.record.metadata.resourceVersion !== metadata.resourceVersion) return undefined;
     lent.isBeingAnswered = true;

@@ -142,7 +142,7 @@ export class NodeBlocks {
   async #answer(block: BlockRecord, signal: AbortSignal): Promise<void> {
     const { client, clock, log, metrics } = this.#deps;
     const write = this.#lent.answer(block, clock.now());
-    if (write?.verb !== 'patch-status') return;
+    if (write === undefined) return;
     const { name } = write;
     const { release } = (write.body as { status: { release: string } }).status;
     const options = { subresource: 'status', signal, deadlineMs: WRITE_MS };

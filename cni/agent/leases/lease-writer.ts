@@ -1,10 +1,9 @@
-import type { AddressLease } from '../../../api/address-lease.js';
+import type { AddressLease, LeaseWrite } from '../../../api/address-lease.js';
 import { labelValue } from '../../../api/ipam-claim.js';
 import { LEASE_OWNER_UID } from '../../../api/names.js';
 import {
   type LeaseRecord,
   type LeaseRequest,
-  type LeaseWrite,
   createLease,
   isReservation,
   readLease,

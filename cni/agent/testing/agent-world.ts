@@ -155,9 +155,8 @@ export class AgentWorld {
     const workload = workloadUID !== undefined && { workloadUID };
     const owner = { kind: 'IPAMClaim' as const, namespace, name, uid, ...workload };
     const write = createLease({ address, addressSpace, pool, owner });
-    if (write.verb !== 'create') throw new TypeError(write.verb);
-    const metadata = { ...write.lease.metadata, uid: `${formatAddress(address)}-uid`, resourceVersion: '1' };
-    return this.put('addressleases', { ...write.lease, metadata });
+    const metadata = { ...write.object.metadata, uid: `${formatAddress(address)}-uid`, resourceVersion: '1' };
+    return this.put('addressleases', { ...write.object, metadata });
   }
 
   /** Adds a pod on node1, in the cache and on the API server. */

@@ -38,15 +38,14 @@ function recordOf(
   { status, deleting, finalizers }: Pick<ObservedBlockOptions, 'status' | 'deleting' | 'finalizers'>,
 ): BlockRecord {
   const made = lendBlock('blue', parseCidr(`10.1.0.${64 * index}/26`), node);
-  if (made.verb !== 'create') throw new Error('a block is lent by creating it');
   const metadata = {
-    ...made.block.metadata,
+    ...made.object.metadata,
     uid: `u${index}`,
     resourceVersion: '7',
     ...(finalizers && { finalizers }),
   };
   const deletion = deleting === true ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {};
-  return readBlock({ ...made.block, metadata: { ...metadata, ...deletion }, ...(status && { status }) });
+  return readBlock({ ...made.object, metadata: { ...metadata, ...deletion }, ...(status && { status }) });
 }
 
 export interface BlockPlanInputs extends Partial<Omit<ObservedPool, 'nodes' | 'unlent'>> {

@@ -1,5 +1,5 @@
 import type { AddressBlock, BlockRelease } from '../../../api/address-block.js';
-import type { AddressLease, LeaseOwner } from '../../../api/address-lease.js';
+import type { LeaseOwner } from '../../../api/address-lease.js';
 import type { KubeObject } from '../../../api/meta.js';
 import { BlockBook } from '../block-book.js';
 import { ClaimShortages, NodeLeaseCounts } from '../node-demand.js';
@@ -21,7 +21,7 @@ import { LaggingInformer } from '../../../kube/testing/lagging-informer.js';
 import { MemoryTransport, targetOf } from '../../../kube/testing/memory-transport.js';
 import type { ApiRequest } from '../../../kube/transport/transport.js';
 import { ManualClock } from '../../../test/manual-clock.js';
-import { type ObjectWrite, writeObject } from '../../../test/object-tracker/tracker-writes.js';
+import { writeObject } from '../../../test/object-tracker/tracker-writes.js';
 
 const OWNER = { kind: 'Pod', namespace: 'a' } as const;
 
@@ -130,14 +130,12 @@ export class BlockSyncWorld {
   lease(address: string, node?: string): void {
     const owner: LeaseOwner = { ...OWNER, name: address, uid: address };
     const request = { address: parseAddress(address), addressSpace: 'blue', pool: 'blue' };
-    const write = createLease(
+    const { object } = createLease(
       node === undefined ? { ...request, owner: { ...owner, kind: 'IPAMClaim' } } : { ...request, owner, node },
     );
-    if (write.verb !== 'create') throw new TypeError(write.verb);
     const version = String(++this.#serial);
-    const metadata = { ...write.lease.metadata, uid: `lease-${version}`, resourceVersion: version };
-    const lease: AddressLease = { ...write.lease, metadata };
-    this.leases.recordWrite(lease);
+    const metadata = { ...object.metadata, uid: `lease-${version}`, resourceVersion: version };
+    this.leases.recordWrite({ ...object, metadata });
   }
 
   free(address: string): void {
@@ -156,28 +154,25 @@ export class BlockSyncWorld {
 
   /** The agent's answer. */
   answer(cidr: string, release: BlockRelease): void {
-    this.#write({ verb: 'patch-status', name: this.#nameOf(cidr), body: { status: { release } } });
+    const write = { verb: 'patch-status', name: this.#nameOf(cidr), body: { status: { release } } } as const;
+    writeObject(this.#tracker, ADDRESS_BLOCKS, write);
     this.deliver();
   }
 
   /** `kubectl delete`. */
   delete(cidr: string): void {
-    this.#write({ verb: 'delete', name: this.#nameOf(cidr) });
+    this.#tracker.delete(ADDRESS_BLOCKS, { name: this.#nameOf(cidr) });
     this.deliver();
   }
 
   /** By another leader. */
   create(block: AddressBlock): void {
-    this.#write({ verb: 'create', object: block });
+    this.#tracker.create(ADDRESS_BLOCKS, block);
   }
 
   /** Delivers the pending events of the watch. */
   deliver(): void {
     this.#watch.deliver();
-  }
-
-  #write(write: ObjectWrite<AddressBlock>): AddressBlock | undefined {
-    return writeObject(this.#tracker, ADDRESS_BLOCKS, write);
   }
 
   #nameOf(cidr: string): string {

@@ -5,7 +5,7 @@ import type { Pod } from '../../../api/pod.js';
 import { transformClaimPod } from '../../claims/running/claim-pods.js';
 import type { CollectorReport } from '../report.js';
 import { parseAddress } from '../../../addressing/address/address.js';
-import { type LeaseWrite, createLease, readLease } from '../../../addressing/lease/lease.js';
+import { createLease, readLease } from '../../../addressing/lease/lease.js';
 import { LeaseBook } from '../../leases/lease-book.js';
 import { Client } from '../../../kube/client.js';
 import { StatusError, TransportError } from '../../../kube/errors.js';
@@ -146,15 +146,9 @@ export class LeakWorld {
   addLease(address: string, owner: IPAMClaim | Pod | undefined): AddressLease {
     const node = (owner as Pod | undefined)?.spec?.nodeName;
     const on = node === undefined ? {} : { node };
-    const request = {
-      address: parseAddress(address),
-      addressSpace: 'blue',
-      pool: 'blue',
-      owner: ownerOf(owner),
-      ...on,
-    };
-    const write = createLease(request as typeof request & { owner: LeaseOwner });
-    return this.put('addressleases', (write as LeaseWrite & { verb: 'create' }).lease);
+    const request = { address: parseAddress(address), addressSpace: 'blue', pool: 'blue', ...on };
+    const { object } = createLease({ ...request, owner: ownerOf(owner)! });
+    return this.put('addressleases', object);
   }
 
   /** The caches of the kinds see what is there. */

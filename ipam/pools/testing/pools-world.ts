@@ -168,8 +168,7 @@ export class PoolsWorld {
     const [namespace = '', name = ''] = claim.split('/');
     const owner: LeaseOwner = { kind: 'IPAMClaim', namespace, name, uid: `${claim}-uid` };
     const write = createLease({ address: parseAddress(address), addressSpace, pool, owner });
-    if (write.verb !== 'create') throw new TypeError('a new lease is created');
-    this.#putLease(write.lease);
+    this.#putLease(write.object);
   }
 
   /** Does what `kubectl apply` of a lease without an owner does. */

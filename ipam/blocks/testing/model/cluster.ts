@@ -121,14 +121,13 @@ export class BlockCluster {
   }
 
   sendBlock(by: Writer, write: BlockWrite, answer: (outcome: WriteOutcome) => void): void {
-    this.#send(by, () => this.#writeBlock(write), answer);
+    this.#send(by, () => void writeObject(this.tracker, ADDRESS_BLOCKS, write), answer);
   }
 
   sendLease(by: Writer, write: LeaseWrite, answer: (outcome: WriteOutcome, lease?: LeaseRecord) => void): void {
     let lease: LeaseRecord | undefined;
     const serve = () => {
-      const given = write.verb === 'create' ? ({ verb: 'create', object: write.lease } as const) : write;
-      const written = writeObject(this.tracker, ADDRESS_LEASES, given);
+      const written = writeObject(this.tracker, ADDRESS_LEASES, write);
       lease = written && readLease(written);
     };
     this.#send(by, serve, (outcome) => answer(outcome, outcome === 'done' ? lease : undefined));
@@ -145,7 +144,7 @@ export class BlockCluster {
 
   /** At once. @throws {StatusError} */
   writeBlock(by: Writer, write: BlockWrite): void {
-    this.#as(by, () => this.#writeBlock(write));
+    this.#as(by, () => writeObject(this.tracker, ADDRESS_BLOCKS, write));
   }
 
   get isIdle(): boolean {
@@ -176,11 +175,6 @@ export class BlockCluster {
     informer.list();
     this.tracker.observe(watched.resource, () => informer.deliver());
     return informer.cache;
-  }
-
-  #writeBlock(write: BlockWrite): void {
-    const given = write.verb === 'create' ? ({ verb: 'create', object: write.block } as const) : write;
-    writeObject(this.tracker, ADDRESS_BLOCKS, given);
   }
 
   #send(by: Writer, serve: () => void, answer: (outcome: WriteOutcome) => void): void {

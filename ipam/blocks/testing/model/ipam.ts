@@ -1,10 +1,10 @@
+import type { LeaseWrite } from '../../../../api/address-lease.js';
 import { BlockRelease, ReleaseReason } from '../../../../api/address-block.js';
 import { type BlockAction, writeOf } from '../../action.js';
 import { planBlocks } from '../../plan.js';
 import { PlanStates } from '../../observed-pool.js';
 import {
   type LeaseRecord,
-  type LeaseWrite,
   createLease,
   expireLease,
   mayExpire,
