@@ -20,14 +20,12 @@ interface CapacityAdmissionOptions {
 }
 
 /** Answers admission reviews of pods that need addresses. It refuses none: without a request, the scheduler does not count the pod. */
-export class CapacityAdmission {
+export class CapacityAdmission extends Reviewer {
   readonly #options: CapacityAdmissionOptions;
-  readonly #reviewer: Reviewer;
 
   constructor(options: CapacityAdmissionOptions) {
-    this.#options = options;
     const { log, metrics, clock } = options;
-    this.#reviewer = new Reviewer({
+    super({
       subject: 'the pod',
       component: 'holdfast-webhook',
       decide: (request) => this.#decide(request),
@@ -36,16 +34,7 @@ export class CapacityAdmission {
       metrics,
       clock,
     });
-  }
-
-  /**
-   * @param body parsed JSON
-   * @param arrivedAt when the request arrived
-   * @returns the body of the answer
-   * @throws {ReviewError} if the body is not an admission review
-   */
-  answer(body: unknown, arrivedAt?: number): Promise<string> {
-    return this.#reviewer.answer(body, arrivedAt);
+    this.#options = options;
   }
 
   async #decide({ operation, resource, namespace, object }: AdmissionRequest): Promise<AdmissionResponse> {

@@ -21,34 +21,17 @@ interface LauncherAdmissionOptions {
   clock: Clock;
 }
 
-/** Answers admission reviews of launcher pods. */
-export class LauncherAdmission {
+/** Answers admission reviews of launcher pods. An internal error refuses the pod. */
+export class LauncherAdmission extends Reviewer {
   readonly #options: LauncherAdmissionOptions;
-  readonly #reviewer: Reviewer;
   /** Why no launcher gets addresses, as it was logged last. */
   #loggedCause = '';
 
   constructor(options: LauncherAdmissionOptions) {
-    this.#options = options;
     const { log, metrics, clock } = options;
-    this.#reviewer = new Reviewer({
-      subject: 'the pod',
-      component: 'holdfast-webhook',
-      decide: (request) => this.#decide(request),
-      log,
-      metrics,
-      clock,
-    });
-  }
-
-  /**
-   * @param body parsed JSON
-   * @param arrivedAt when the request arrived
-   * @returns the body of the answer; an internal error refuses the pod
-   * @throws {ReviewError} if the body is not an admission review
-   */
-  answer(body: unknown, arrivedAt?: number): Promise<string> {
-    return this.#reviewer.answer(body, arrivedAt);
+    const decide = (request: AdmissionRequest) => this.#decide(request);
+    super({ subject: 'the pod', component: 'holdfast-webhook', decide, log, metrics, clock });
+    this.#options = options;
   }
 
   async #decide(request: AdmissionRequest): Promise<AdmissionResponse> {
