@@ -80,8 +80,7 @@ function figuresOf(concurrency: number, ours: AdmissionMeasurements, floor: Admi
 /** Returns a real launcher: 9–10 KB with its two secondary networks. */
 export async function launcherWithTwoClaims(story: Story): Promise<Pod> {
   await story.network('blue');
-  await story.createVm('bench', { data: 'blue', backup: 'blue' });
-  await story.waitRunning('bench');
+  await story.runVm('bench', { data: 'blue', backup: 'blue' });
   const [launcher] = await story.launchers('bench');
   return story.client.get(PODS, story.ref(launcher!.metadata.name));
 }

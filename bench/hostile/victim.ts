@@ -51,8 +51,7 @@ export class Victim {
     await story.network('blue', { network: name, subnets: [] });
     const names = Array.from({ length: vms }, (_, n) => `old-${n}`);
     for (const vm of names) await story.createVm(vm, { [VM_NETWORK]: 'blue' }, { running: false });
-    await story.createVm('running', { [VM_NETWORK]: 'blue' });
-    await story.waitRunning('running');
+    await story.runVm('running', { [VM_NETWORK]: 'blue' });
     const [launcher] = await story.launchers('running');
     const { request } = creationReview(launcher!, 'bench') as { request: { object: Pod } };
     const account = { namespace: KUBEVIRT_NAMESPACE, name: 'kubevirt-controller' };

@@ -66,8 +66,7 @@ describeStory('While the agent of a node cannot reach the API server', (story) =
     const { bed, wire } = on;
     const pods = new AgentPods(story(), wire);
     await story().addresses.createNetwork('blue', ['10.60.2.0/24', 'fd00:60:2::/64']);
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const claimed = (await story().addresses.waitForIPs('vm1.data')).map(bareAddress);
     const [launcher] = await story().launchers('vm1');
     const node = launcher?.spec?.nodeName ?? '';
@@ -96,8 +95,7 @@ describeStory('While the API server is down', (story) => {
     const { bed, wire } = on;
     const pods = new AgentPods(story(), wire);
     await story().addresses.createNetwork('blue', ['10.60.3.0/24'], { cooldownSeconds: 60 });
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const claimed = (await story().addresses.waitForIPs('vm1.data')).map(bareAddress);
     const [launcher] = await story().launchers('vm1');
     const own = await running(pods, 'pod1', launcher?.spec?.nodeName);

@@ -103,8 +103,7 @@ describeStory('The simulated kubelet with real networks', (story) => {
   itOnWire('connects the addresses of a migrating guest to only one launcher at a time', async ({ bed, wire }) => {
     const data = podInterfaceName('data');
     await story().addresses.createNetwork('blue', ['10.21.1.0/24', 'fd00:21::/64']);
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const addresses = await story().addresses.waitForIPs('vm1.data');
     const [source] = await story().launchers('vm1');
     const letGo = bed.switches.set({ migration: 'hold' }, { namespace: story().namespace });

@@ -35,16 +35,14 @@ describeStory('An agent whose watches deliver no events', (story) => {
     const pods = new AgentPods(story(), on.wire);
     await story().addresses.createNetwork('blue', ['10.65.0.0/24']);
     await behindProxies(on, async (proxies) => {
-      await story().createVm('vm1', { data: 'blue' }, { annotations: asking('10.65.0.10') });
-      await story().waitRunning('vm1');
+      await story().runVm('vm1', { data: 'blue' }, { annotations: asking('10.65.0.10') });
       expect(await launcherOnWire(story(), pods)).to.deep.equal(['10.65.0.10']);
       for (const proxy of proxies) proxy.pauseWatches();
       await story().deleteVm('vm1', 'Background');
       await story().waitGone('vm1');
       await story().waitForClaims([]);
       await giveAway(story(), '10.65.0.10');
-      await story().createVm('vm1', { data: 'blue' }, { annotations: asking('10.65.0.20') });
-      await story().waitRunning('vm1');
+      await story().runVm('vm1', { data: 'blue' }, { annotations: asking('10.65.0.20') });
       expect(await launcherOnWire(story(), pods)).to.deep.equal(['10.65.0.20']);
       for (const proxy of proxies) proxy.resumeWatches();
     });
@@ -54,8 +52,7 @@ describeStory('An agent whose watches deliver no events', (story) => {
     const pods = new AgentPods(story(), on.wire);
     await story().addresses.createNetwork('blue', ['10.65.1.0/24']);
     await behindProxies(on, async (proxies) => {
-      await story().createVm('vm1', { data: 'blue' }, { annotations: asking('10.65.1.10') });
-      await story().waitRunning('vm1');
+      await story().runVm('vm1', { data: 'blue' }, { annotations: asking('10.65.1.10') });
       await story().stop('vm1');
       for (const proxy of proxies) proxy.pauseWatches();
       await story().requestAddresses('vm1', { data: ['10.65.1.20'] });

@@ -8,8 +8,7 @@ const DATA = podInterfaceName('data');
 describeStory('A tenant with all rights in a namespace', (story) => {
   it('can delete the claim of a VM, which still serves the running VM', async () => {
     await story().network('blue');
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const tenant = await story().tenant();
     await tenant.deleteClaim('vm1.data');
     await story().waitControllerIdle();
@@ -31,8 +30,7 @@ describeStory('A tenant with all rights in a namespace', (story) => {
 
   it('cannot request addresses and reference a claim in one network element', async () => {
     await story().network('blue');
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const [launcher] = await story().launchers('vm1');
     const tenant = await story().tenant();
     const refusal = await tenant.networkElementRejection(launcher!, { ips: ['10.0.0.9'] });
@@ -49,8 +47,7 @@ describeStory('A tenant with all rights in a namespace', (story) => {
     );
     await tenant.putNetwork('large', { config: multiplied(4000, 30_000) });
     await story().addresses.createNetwork('blue', ['10.30.60.0/24']);
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     expect(await story().addresses.waitForIPs('vm1.data')).to.deep.equal(['10.30.60.1/24']);
     expect(processes.map(({ pid }) => pid)).to.deep.equal(pids);
   });

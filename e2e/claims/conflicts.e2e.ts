@@ -52,8 +52,7 @@ describeStory('A claim that a user created before the VM', (story) => {
 describeStory('A claim that a user deletes', (story) => {
   it('serves its running VM until it stops, and is replaced afterwards', async () => {
     await story().network('blue');
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const claim = await story().waitForClaim('vm1.data');
     await story().claims.remove('vm1.data');
     await story().migrate('vm1', 'Succeeded');

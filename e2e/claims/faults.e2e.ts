@@ -23,8 +23,7 @@ describeOnBed('While the webhook is down', (story, bed) => {
 
   it('a running VM is not affected: its pod can be labelled, and the VM can be stopped and deleted', async () => {
     await story().network('blue');
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const [launcher] = await story().launchers('vm1');
     await bed().webhook.stop();
     const body = { metadata: { labels: { example: 'label' }, annotations: { example: 'annotation' } } };
@@ -47,8 +46,7 @@ describeOnBed('While the controller is down', (story, bed) => {
 
     await story().deleteVm('leaves', 'Background');
     await story().removeFromSpec('stays', 'extra');
-    await story().createVm('comes', { data: 'blue' });
-    await story().waitRunning('comes');
+    await story().runVm('comes', { data: 'blue' });
     expect(await story().references('comes')).to.deep.equal([{ [DATA]: 'comes.data' }]);
     await story().waitVmObjectGone('leaves');
 
@@ -88,8 +86,7 @@ describeOnBed('The API server', (story, bed) => {
 describeOnBed('A lost node', (story, bed) => {
   it('does not change the claim of its VM', async () => {
     await story().network('blue');
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const claim = await story().waitForClaim('vm1.data');
     const [launcher] = await story().launchers('vm1');
     const node = launcher?.spec?.nodeName ?? '';
@@ -118,8 +115,7 @@ describeOnBed('A controller killed right after any of its writes', (story, bed) 
 async function lifeOf(name: string, story: Story): Promise<void> {
   const [data, extra] = [`${name}.data`, `${name}.extra`];
   await story.network('blue');
-  await story.createVm(name, { data: 'blue', extra: 'blue' });
-  await story.waitRunning(name);
+  await story.runVm(name, { data: 'blue', extra: 'blue' });
   await story.waitForClaims([data, extra]);
   const uid = (await story.waitForClaim(data)).metadata.uid;
   await story.unplugInterface(name, 'extra');
@@ -135,8 +131,7 @@ async function lifeOf(name: string, story: Story): Promise<void> {
 describeOnBed('While the API server is down', (story, bed) => {
   it('the webhook answers from its cache and stays ready', async () => {
     await story().network('blue');
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const [launcher] = await story().launchers('vm1');
     const agent = reviewAgent(1);
     await bed().apiServer.kill();

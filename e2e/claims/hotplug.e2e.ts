@@ -8,8 +8,7 @@ const EXTRA = podInterfaceName('extra');
 describeStory('An interface plugged into a running VM', (story) => {
   it('gets its claim at once, and the running launcher references it', async () => {
     await story().network('blue');
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const [launcher] = await story().launchers('vm1');
     await story().plugInterface('vm1', 'extra', 'blue');
     await story().waitForClaim('vm1.extra');
@@ -20,8 +19,7 @@ describeStory('An interface plugged into a running VM', (story) => {
 
   it('loses its claim when it is unplugged, and the other interface keeps its own', async () => {
     await story().network('blue');
-    await story().createVm('vm1', { data: 'blue', extra: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue', extra: 'blue' });
     const kept = await story().waitForClaim('vm1.data');
     await story().waitForClaim('vm1.extra');
     await story().unplugInterface('vm1', 'extra');
@@ -32,8 +30,7 @@ describeStory('An interface plugged into a running VM', (story) => {
 
   it('can be plugged again under the same name after it was unplugged', async () => {
     await story().network('blue');
-    await story().createVm('vm1', { data: 'blue', extra: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue', extra: 'blue' });
     await story().unplugInterface('vm1', 'extra');
     await story().waitDetached('vm1', 'extra');
     await story().plugInterface('vm1', 'extra', 'blue');
@@ -52,8 +49,7 @@ describeStory('An interface plugged into a running VM', (story) => {
 
   it('keeps its claim while the running VM still has it, although its spec has not', async () => {
     await story().network('blue');
-    await story().createVm('vm1', { data: 'blue', extra: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue', extra: 'blue' });
     const claim = await story().waitForClaim('vm1.extra');
     await story().removeFromSpec('vm1', 'extra');
     await story().waitControllerIdle();
@@ -66,8 +62,7 @@ describeStory('An interface plugged into a running VM', (story) => {
 describeStory('Without a hotplug controller', (story) => {
   itOnBed('an unplugged interface keeps its claim until no launcher has it', async (bed) => {
     await story().network('blue');
-    await story().createVm('vm1', { data: 'blue', extra: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue', extra: 'blue' });
     const claim = await story().waitForClaim('vm1.extra');
     bed.switches.set({ dynamicNetworks: false }, { namespace: story().namespace });
     await story().unplugInterface('vm1', 'extra');
@@ -82,8 +77,7 @@ describeStory('Without a hotplug controller', (story) => {
 describeStory('Two interfaces on one NAD', (story) => {
   it('have one claim each', async () => {
     await story().network('blue');
-    await story().createVm('vm1', { data: 'blue', backup: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue', backup: 'blue' });
     await story().waitForClaims(['vm1.backup', 'vm1.data']);
     expect(await story().references('vm1')).to.deep.equal([
       { [DATA]: 'vm1.data', [podInterfaceName('backup')]: 'vm1.backup' },
@@ -95,8 +89,7 @@ describeStory('A running VM whose network changes to another NAD', (story) => {
   it('gets a second claim, and loses the first one when no launcher references it', async () => {
     await story().network('blue');
     await story().network('green');
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const old = await story().waitForClaim('vm1.data');
     await story().swapNetwork('vm1', 'data', 'green');
     const second = await story().claims.ofNetwork('green-net');
@@ -112,8 +105,7 @@ describeStory('A running VM whose network changes to another NAD', (story) => {
     if (!(await story().hasFeatureGate('LiveUpdateNADRef'))) this.skip();
     await story().network('blue');
     await story().network('green');
-    await story().createVm('vm1', { data: 'blue' });
-    const before = await story().waitRunning('vm1');
+    const before = await story().runVm('vm1', { data: 'blue' });
     await story().waitForClaim('vm1.data');
     await story().swapNetwork('vm1', 'data', 'green');
     const second = await story().claims.ofNetwork('green-net');

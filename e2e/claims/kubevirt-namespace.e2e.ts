@@ -32,8 +32,7 @@ describeStory('While the policies have a wrong namespace of KubeVirt', (story) =
     story,
     async (wire) => {
       await story().addresses.createNetwork('blue', ['10.75.8.0/24']);
-      await story().createVm('vm1', { data: 'blue' });
-      await story().waitRunning('vm1');
+      await story().runVm('vm1', { data: 'blue' });
       const addresses = await story().addresses.waitForIPs('vm1.data');
       const launcher = await wire.launcher('vm1');
       const tenant = await Tenant.createPodCreator(environment(), story().namespace, 'kubevirt-controller');

@@ -25,8 +25,7 @@ describeStory('A VM with a persistent network', (story) => {
 
   it('has a launcher that references the claim, and keeps the claim through stop and start', async () => {
     await story().network('blue');
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const claim = await story().waitForClaim('vm1.data');
     expect(await story().references('vm1')).to.deep.equal([{ [podInterfaceName('data')]: 'vm1.data' }]);
 
@@ -39,8 +38,7 @@ describeStory('A VM with a persistent network', (story) => {
 
   it('keeps its claim through a restart', async () => {
     await story().network('blue');
-    await story().createVm('vm1', { data: 'blue' });
-    const before = await story().waitRunning('vm1');
+    const before = await story().runVm('vm1', { data: 'blue' });
     const claim = await story().waitForClaim('vm1.data');
     await story().restart('vm1');
 
@@ -53,16 +51,14 @@ describeStory('A VM with a persistent network', (story) => {
   it('has no claim for a network without allowPersistentIPs', async () => {
     await story().network('blue');
     await story().network('green', { persistent: false });
-    await story().createVm('vm1', { data: 'blue', other: 'green' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue', other: 'green' });
     expect(await story().claimNames()).to.deep.equal(['vm1.data']);
     expect(await story().references('vm1')).to.deep.equal([{ [podInterfaceName('data')]: 'vm1.data' }]);
   });
 
   it('has the same claim when a killed launcher is replaced', async () => {
     await story().network('blue');
-    await story().createVm('vm1', { data: 'blue' });
-    const before = await story().waitRunning('vm1');
+    const before = await story().runVm('vm1', { data: 'blue' });
     const claim = await story().waitForClaim('vm1.data');
     await story().killLauncher('vm1');
     await story().waitReplaced('vm1', before);
@@ -74,8 +70,7 @@ describeStory('A VM with a persistent network', (story) => {
 describeStory('A live migration', (story) => {
   it('has the same claim on source and target, and afterwards on the target alone', async () => {
     await story().network('blue');
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const claim = await story().waitForClaim('vm1.data');
     await story().migrate('vm1', 'Succeeded', async () => {
       const both = await story().migrations.waitForBothReferences('vm1');
@@ -90,8 +85,7 @@ describeStory('A live migration', (story) => {
 
   itOnBed('that fails leaves the claim with the source', async (bed) => {
     await story().network('blue');
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const claim = await story().waitForClaim('vm1.data');
     const mend = bed.switches.set({ migration: 'fail' }, { namespace: story().namespace });
     await story().migrate('vm1', 'Failed');
@@ -103,8 +97,7 @@ describeStory('A live migration', (story) => {
 
   itOnBed('that is aborted leaves the claim with the source', async (bed) => {
     await story().network('blue');
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     bed.switches.set({ migration: 'hold' }, { namespace: story().namespace });
     const migration = await story().migrations.start('vm1');
     await story().migrations.waitForBothReferences('vm1');
@@ -116,8 +109,7 @@ describeStory('A live migration', (story) => {
 
   it('after an eviction keeps the claim on another node', async () => {
     await story().network('blue');
-    await story().createVm('vm1', { data: 'blue' }, { evictionStrategy: 'LiveMigrate' });
-    const before = await story().waitRunning('vm1');
+    const before = await story().runVm('vm1', { data: 'blue' }, { evictionStrategy: 'LiveMigrate' });
     const claim = await story().waitForClaim('vm1.data');
     await story().migrations.evict('vm1');
     await story().migrations.waitMovedFrom('vm1', before);
@@ -129,8 +121,7 @@ describeStory('Deleting a VM', (story) => {
   for (const cascade of ['Background', 'Foreground'] as const) {
     it(`with ${cascade.toLowerCase()} propagation deletes its claims`, async () => {
       await story().network('blue');
-      await story().createVm('vm1', { data: 'blue', second: 'blue' });
-      await story().waitRunning('vm1');
+      await story().runVm('vm1', { data: 'blue', second: 'blue' });
       await story().waitForClaims(['vm1.data', 'vm1.second']);
       await story().deleteVm('vm1', cascade);
       await story().waitGone('vm1');
@@ -139,8 +130,7 @@ describeStory('Deleting a VM', (story) => {
 
     itOnBed(`with ${cascade.toLowerCase()} propagation keeps the claim while the guest shuts down`, async (bed) => {
       await story().network('blue');
-      await story().createVm('vm1', { data: 'blue' });
-      await story().waitRunning('vm1');
+      await story().runVm('vm1', { data: 'blue' });
       const letGo = bed.switches.set({ holdTermination: true }, { namespace: story().namespace, name: 'vm1' });
       await story().deleteVm('vm1', cascade);
       await story().waitBeingDeleted('vm1');
@@ -170,8 +160,7 @@ describeStory('Deleting a VM', (story) => {
 
   it('with orphan propagation leaves the claim with the running VMI, and a VM that adopts the VMI gets it', async () => {
     await story().network('blue');
-    await story().createVm('vm1', { data: 'blue' });
-    const vmi = await story().waitRunning('vm1');
+    const vmi = await story().runVm('vm1', { data: 'blue' });
     const claim = await story().waitForClaim('vm1.data');
 
     await story().deleteVm('vm1', 'Orphan');
@@ -187,8 +176,7 @@ describeStory('Deleting a VM', (story) => {
 
   it('with orphan propagation deletes the claim when the orphaned VMI ends', async () => {
     await story().network('blue');
-    await story().createVm('vm1', { data: 'blue' });
-    const vmi = await story().waitRunning('vm1');
+    const vmi = await story().runVm('vm1', { data: 'blue' });
     await story().deleteVm('vm1', 'Orphan');
     await story().claims.waitForOwner('vm1.data', 'VirtualMachineInstance', vmi.metadata.uid);
     await story().deleteVmi('vm1');
@@ -197,8 +185,7 @@ describeStory('Deleting a VM', (story) => {
 
   it('and creating one with the same name creates a new claim', async () => {
     await story().network('blue');
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const claim = await story().waitForClaim('vm1.data');
     await story().deleteVm('vm1', 'Background');
     await story().waitVmObjectGone('vm1');
@@ -229,8 +216,7 @@ describeStory('Deleting a VM', (story) => {
 
   it('does not delete the claim of a VMI that a foreign finalizer keeps', async () => {
     await story().network('blue');
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     await story().setVmiFinalizer('vm1', 'example.org/keep', true);
     await story().deleteVm('vm1', 'Background');
     await story().waitLaunchersGone('vm1');

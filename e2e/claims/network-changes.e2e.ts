@@ -17,8 +17,7 @@ const EXTRA = podInterfaceName('extra');
 describeStory('An interface that is unplugged during a migration', (story) => {
   itOnBed('keeps its claim until no launcher has it, and the other interface keeps its address', async (bed) => {
     await story().addresses.createNetwork('blue', ['10.77.0.0/24']);
-    await story().createVm('vm1', { data: 'blue', extra: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue', extra: 'blue' });
     const kept = await story().addresses.waitForIPs('vm1.data');
     const extra = await story().waitForClaim('vm1.extra');
     const copy = bed.switches.set({ migration: 'hold' }, { namespace: story().namespace });
@@ -52,8 +51,7 @@ describeStory('An interface that is unplugged during a migration', (story) => {
 describeStory('A network that is renamed in the VM', (story) => {
   it('keeps its address if the VM requests it under the new name', async () => {
     await story().addresses.createNetwork('blue', ['10.77.1.0/24']);
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const mine = await story().addresses.waitForIPs('vm1.data');
     await story().stop('vm1');
     await story().requestAddresses('vm1', { front: mine.map(bareAddress) });
@@ -66,8 +64,7 @@ describeStory('A network that is renamed in the VM', (story) => {
 
   it('has both claims while the VM runs, and only that of the new name after a restart', async () => {
     await story().addresses.createNetwork('blue', ['10.77.2.0/24']);
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const mine = await story().addresses.waitForIPs('vm1.data');
     await story().renameNetwork('vm1', 'data', 'front');
     await story().waitForClaims(['vm1.data', 'vm1.front']);
@@ -103,8 +100,7 @@ describeStory('A NAD swap', (story) => {
   itWithWireStory('to another NAD of the same network keeps claim and address', story, async (wire) => {
     const network = await story().addresses.createNetwork('blue', ['10.77.22.0/24']);
     await story().network('blue-too', { network, subnets: [{ cidr: '10.77.22.0/24' }] });
-    await story().createVm('vm1', { data: 'blue' });
-    const before = await story().waitRunning('vm1');
+    const before = await story().runVm('vm1', { data: 'blue' });
     const claim = await story().waitForClaim('vm1.data');
     const mine = await story().addresses.waitForIPs('vm1.data');
     await story().swapNetwork('vm1', 'data', 'blue-too');
@@ -123,8 +119,7 @@ describeStory('A NAD swap', (story) => {
       const { switches } = wire.context.bed;
       await story().addresses.createNetwork('blue', ['10.77.20.0/24']);
       await story().addresses.createNetwork('green', ['10.77.21.0/24']);
-      await story().createVm('vm1', { data: 'blue' });
-      await story().waitRunning('vm1');
+      await story().runVm('vm1', { data: 'blue' });
       const source = await wire.launcher('vm1');
       const old = await story().waitForClaim('vm1.data');
       const mine = await story().addresses.waitForIPs('vm1.data');
@@ -159,8 +154,7 @@ describeOnBed('A controller killed at each step of a NAD swap', (story, bed) => 
   it('leaves the VM with one claim and one address, on the new network', async () => {
     await story().addresses.createNetwork('blue', ['10.77.30.0/24']);
     await story().addresses.createNetwork('green', ['10.77.31.0/24']);
-    await story().createVm('vm1', { data: 'blue' });
-    const before = await story().waitRunning('vm1');
+    const before = await story().runVm('vm1', { data: 'blue' });
     await story().addresses.waitForIPs('vm1.data');
     const writes = await killedAtEachStep({ bed: bed(), story: story(), before }, () =>
       story().swapNetwork('vm1', 'data', 'green'),

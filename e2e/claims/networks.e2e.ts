@@ -13,8 +13,7 @@ describeStory('A NAD', (story) => {
   it('may be in another namespace than the VM and its claim', async () => {
     const elsewhere = await story().otherNamespace();
     await story().network('blue', { namespace: elsewhere });
-    await story().createVm('vm1', { data: `${elsewhere}/blue` });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: `${elsewhere}/blue` });
     await story().waitForClaims(['vm1.data']);
     expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
   });
@@ -23,16 +22,14 @@ describeStory('A NAD', (story) => {
     await story().network('blue', {
       config: { cniVersion: '0.4.0', name: 'blue-net', plugins: [{ type: 'bridge', allowPersistentIPs: true }] },
     });
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     expect((await story().waitForClaim('vm1.data')).spec.network).to.equal('blue-net');
   });
 
   it('that is invalid does not affect a VM that does not use it', async () => {
     await story().network('blue');
     await story().network('unrelated', { config: '{ this is not JSON' });
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
   });
 
@@ -40,8 +37,7 @@ describeStory('A NAD', (story) => {
     await story().network('blue');
     const broken = { cniVersion: '0.4.0', name: 'broken-net', type: 'bridge', bridge: 'br-broken' };
     await story().network('broken', { config: { ...broken, allowPersistentIPs: 'yes' } });
-    await story().createVm('vm1', { data: 'blue', other: 'broken' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue', other: 'broken' });
     await story().waitForClaims(['vm1.data']);
     expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
     const event = await story().waitForEvent('vm1', 'NetworkAttachmentInvalid');
@@ -104,15 +100,13 @@ describeStory('A NAD', (story) => {
 
   it('that loses its flag does not affect existing claims until their VM is deleted', async () => {
     await story().network('blue');
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const claim = await story().waitForClaim('vm1.data');
     await story().network('blue', { persistent: false });
     await story().restart('vm1');
     expect((await story().waitForClaim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
     expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
-    await story().createVm('vm2', { data: 'blue' });
-    await story().waitRunning('vm2');
+    await story().runVm('vm2', { data: 'blue' });
     expect(await story().claimNames()).to.deep.equal(['vm1.data']);
     await story().deleteVm('vm1', 'Background');
     await story().waitForClaims([]);
@@ -120,8 +114,7 @@ describeStory('A NAD', (story) => {
 
   it('that is deleted does not affect existing claims', async () => {
     await story().network('blue');
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const claim = await story().waitForClaim('vm1.data');
     await story().removeNetwork('blue');
     await story().waitControllerIdle();
@@ -150,8 +143,7 @@ describeStory('Unusual names', (story) => {
     const name = 'a-virtual-machine-with-a-name-that-is-longer-than-any-label-value-may-be';
     expect(name.length).to.be.greaterThan(63);
     await story().network('blue');
-    await story().createVm(name, { data: 'blue' });
-    await story().waitRunning(name);
+    await story().runVm(name, { data: 'blue' });
     await story().waitForClaims([`${name}.data`]);
     expect(await story().references(name)).to.deep.equal([{ [DATA]: `${name}.data` }]);
   });
@@ -161,8 +153,7 @@ describeStory('A namespace that opts out', (story) => {
   it('gets no new claims until it opts in again', async () => {
     await story().labelNamespace({ 'ipam.holdfast.dev/persistent-ips': 'disabled' });
     await story().network('blue');
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     expect(await story().claimNames()).to.deep.equal([]);
     expect(await story().references('vm1')).to.deep.equal([{}]);
     await story().labelNamespace({ 'ipam.holdfast.dev/persistent-ips': null });

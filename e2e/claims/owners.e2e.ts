@@ -20,8 +20,7 @@ describeStory('A VM that KubeVirt copies', (story) => {
 
   it('keeps claim and address when its snapshot is restored in place, and a new VM from the snapshot gets its own', async () => {
     await story().addresses.createNetwork('blue', ['10.76.0.0/24']);
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const claim = await story().waitForClaim('vm1.data');
     const mine = await story().addresses.waitForIPs('vm1.data');
     await copies().snapshot('vm1', 'monday');
@@ -41,8 +40,7 @@ describeStory('A VM that KubeVirt copies', (story) => {
 
   it('keeps the address that its clone requests too, and the clone starts with its own when the copied request is removed', async () => {
     await story().addresses.createNetwork('blue', ['10.76.1.0/24']);
-    await story().createVm('vm1', { data: 'blue' }, { annotations: annotationsFor('10.76.1.50') });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' }, { annotations: annotationsFor('10.76.1.50') });
     await story().addresses.waitForExactIPs('vm1.data', ['10.76.1.50/24']);
 
     await copies().clone('vm1', 'vm2');

@@ -63,8 +63,7 @@ describeOnBed('A VM on a primary user-defined network', (story) => {
     story().claims.waitFor(name, 'to have addresses', ({ status }) => (status?.ips ?? []).length > 0);
 
   it('has a claim for its pod network, and keeps its addresses through migration and restart until it is deleted', async () => {
-    await story().createVm('vm1', {});
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', {});
     const { spec, status } = await waitServed('vm1.default');
     expect(spec).to.deep.equal({ network: NETWORK, interface: 'ovn-udn1' });
     const ips = status?.ips ?? [];
@@ -156,8 +155,7 @@ describeOnBed('A VM on a primary user-defined network', (story) => {
 
   it('keeps its annotations while it runs, so that a policy of OVN-Kubernetes that forbids changes stops no update', async () => {
     await whileChangesForbidden(story(), async () => {
-      await story().createVm('vm1', {}, { macs: { default: MAC } });
-      await story().waitRunning('vm1');
+      await story().runVm('vm1', {}, { macs: { default: MAC } });
       const pod = await waitForAddresses('vm1', (await waitServed('vm1.default')).status?.ips ?? []);
       const kept = pod.metadata.annotations ?? {};
       const request = {

@@ -31,8 +31,7 @@ describeStory('A ResourceQuota on IPAMClaims', (story) => {
     async (wire) => {
       await story().addresses.createNetwork('blue', ['10.78.0.0/24']);
       await limitClaims(1);
-      await story().createVm('vm1', { data: 'blue' });
-      await story().waitRunning('vm1');
+      await story().runVm('vm1', { data: 'blue' });
       await story().createVm('vm2', { data: 'blue' });
       const { message } = await story().waitForEvent('vm2', 'IPAMClaimQuotaExceeded');
       expect(message).to.include(

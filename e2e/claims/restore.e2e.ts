@@ -83,8 +83,7 @@ describeStory('A VM that is restored', (story) => {
     await addresses.createNetwork('blue', ['10.61.0.0/24', 'fd61::/64']);
     await story().createVm('other', { data: 'blue' }, { running: false });
     await addresses.waitForIPs('other.data');
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const mine = await addresses.waitForIPs('vm1.data');
     const backup = await backUp(client, namespace);
     await removeNamespace();
@@ -174,8 +173,7 @@ describeStory('A VM that is restored', (story) => {
   it('reports the conflict when it is restored into another namespace beside the original, which keeps its addresses', async () => {
     const { client, namespace, addresses } = story();
     await addresses.createNetwork('blue', ['10.61.2.0/24']);
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const mine = await addresses.waitForIPs('vm1.data');
     await velero.restore(await backUp(client, namespace), other);
     const { message } = await new AddressStory(environment(), other).waitForRefusal('vm1.data', 'IPAddressConflict');
@@ -246,8 +244,7 @@ describeStory('A VM that is restored', (story) => {
     const { client, addresses } = story();
     await addresses.createNetwork('blue', ['10.61.6.0/24']);
     for (const name of ['vm1', 'vm2']) {
-      await story().createVm(name, { data: 'blue' });
-      await story().waitRunning(name);
+      await story().runVm(name, { data: 'blue' });
     }
     const [ip = ''] = await addresses.waitForIPs('vm1.data');
     const [mine = ''] = await addresses.waitForIPs('vm2.data');

@@ -25,8 +25,7 @@ describeStory('The events of a VM', (story) => {
     story,
     async (wire) => {
       await story().addresses.createNetwork('blue', ['10.79.0.0/24']);
-      await story().createVm('vm1', { data: 'blue', second: 'blue' });
-      await story().waitRunning('vm1');
+      await story().runVm('vm1', { data: 'blue', second: 'blue' });
       const [data = ''] = await story().addresses.waitForIPs('vm1.data');
       const [second = ''] = await story().addresses.waitForIPs('vm1.second');
       const source = await wire.launcher('vm1');
@@ -66,8 +65,7 @@ describeStory('The events of a VM', (story) => {
     const { bed } = environment();
     if (bed === undefined) return this.skip();
     await story().addresses.createNetwork('blue', ['10.79.1.0/24']);
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     await story().waitForEvent('vm1', 'AddressesInUse');
     const before = await lifeOf(story().client, story().ref('vm1'));
     await bed.controller.kill();

@@ -44,8 +44,7 @@ describeStory('kubectl holdfast who', (story) => {
       try {
         await bed.ipam.start({ args });
         network = await story().addresses.createNetwork('blue', ['10.53.1.0/28'], { cooldownSeconds: 600 });
-        await story().createVm('vm1', { data: 'blue' });
-        await story().waitRunning('vm1');
+        await story().runVm('vm1', { data: 'blue' });
         address = bareAddress((await story().addresses.waitForIPs('vm1.data'))[0] ?? '');
 
         const owner = `IPAMClaim ${story().namespace}/vm1.data`;

@@ -12,8 +12,7 @@ describeOnBed('A VM that waits because its pool is full', (story, bed) => {
     const { namespace, addresses, claims } = story();
     const network = await addresses.createNetwork('blue', [{ cidr: '10.82.0.0/30', exclude: ['10.82.0.2'] }]);
     const pool = `${network}.${namespace}`;
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const [used = ''] = await addresses.waitForIPs('vm1.data');
     await story().createVm('vm2', { data: 'blue' });
     await addresses.waitForRefusal('vm2.data', 'SubnetExhausted');

@@ -43,8 +43,7 @@ if (onBed) {
       administrator = await serviceAccountClient(bed, account);
       kubeconfig = await bed.serviceAccountKubeconfig(account.namespace, account.name);
       await story.addresses.createNetwork('blue', ['10.75.13.0/24']);
-      await story.createVm('vm1', { data: 'blue' });
-      await story.waitRunning('vm1');
+      await story.runVm('vm1', { data: 'blue' });
       await story.addresses.waitForIPs('vm1.data');
     });
 
@@ -97,8 +96,7 @@ if (onBed) {
       const after = await stateOfVm();
       expect(after.claims).to.deep.equal(before.claims);
       expect(after.leases).to.deep.equal(before.leases);
-      await story.createVm('vm2', { data: 'blue' });
-      await story.waitRunning('vm2');
+      await story.runVm('vm2', { data: 'blue' });
       await story.addresses.waitForIPs('vm2.data');
     });
 

@@ -84,8 +84,7 @@ async function examine(
     (hasAgents || !/holdfast_(cni|agent)_/.test(query)) && (guests || !/holdfast_(guest|responder)_/.test(query));
   const missing = new Set(all.filter(({ query }) => isExpected(query)));
   await putBlue(story, 0);
-  await story.createVm('moving', { data: 'blue' });
-  await story.waitRunning('moving');
+  await story.runVm('moving', { data: 'blue' });
   let round = 1;
   try {
     await until(

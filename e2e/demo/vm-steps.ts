@@ -15,8 +15,7 @@ export async function stopVm(context: DemoContext, allocation: Allocation): Prom
   narrator.chapter('The VM stops. Meanwhile VM other starts, and VM late is created');
   await story.stop(VM);
   narrator.show('VMI and launcher', 'gone');
-  await story.createVm('other', { data: 'blue' });
-  await story.waitRunning('other');
+  await story.runVm('other', { data: 'blue' });
   const others = await story.addresses.waitForIPs('other.data');
   narrator.show('IPAMClaim other.data', `status.ips ${others.join(' ')}`);
   narrator.check('VM other gets addresses, but none of the stopped VM', !overlap(others, allocation.ips));

@@ -66,8 +66,7 @@ describeStory('A VM that asks for network data', (story) => {
     story,
     async () => {
       const network = await createNetwork();
-      await story().createVm('vm1', { data: 'flat' }, NETWORK_DATA);
-      await story().waitRunning('vm1');
+      await story().runVm('vm1', { data: 'flat' }, NETWORK_DATA);
       const [address = ''] = await story().addresses.waitForIPs('vm1.data');
       const { version, ethernets } = await readSecret();
       expect(version).to.equal(2);

@@ -16,8 +16,7 @@ import { waitForWireAddresses } from '../../bed/story/wire/wire-addresses.js';
 describeStory('The address of a VM', (story) => {
   it('is kept through stop, start, restart and migration, and is freed with the VM', async () => {
     await story().addresses.createNetwork('blue', ['10.20.0.0/29']);
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const mine = await story().addresses.waitForIPs('vm1.data');
     expect(mine).to.have.length(1);
     expect(mine[0]).to.match(/^10\.20\.0\.[1-6]\/29$/);
@@ -38,8 +37,7 @@ describeStory('The address of a VM', (story) => {
 
   itOnWire('is on the interface of its launcher in both families on every node', async ({ bed, wire }) => {
     await story().addresses.createNetwork('blue', ['10.20.18.0/24', 'fd00:2f::/64']);
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const addresses = await story().addresses.waitForIPs('vm1.data');
     expect(addresses).to.have.length(2);
     const look = async () => {
@@ -167,8 +165,7 @@ describeStory('An address that a VM requests', (story) => {
 
   it('is rejected with a reason while the VM runs, and allocated at the next stop', async () => {
     await story().addresses.createNetwork('blue', ['10.20.9.0/24']);
-    await story().createVm('vm1', { data: 'blue' }, { ...ask('10.20.9.7'), running: true });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' }, { ...ask('10.20.9.7'), running: true });
     await story().requestAddresses('vm1', { data: ['10.20.9.8'] });
     expect((await story().waitForEvent('vm1', 'RequestedAddressesPending')).message).to.include('10.20.9.8');
     expect(await story().addresses.waitForIPs('vm1.data')).to.deep.equal(['10.20.9.7/24']);
@@ -268,8 +265,7 @@ describeStory('A claim of a network with another IPAM', (story) => {
     const config = { cniVersion: '0.4.0', name: 'their-net', type: 'bridge', bridge: 'br-theirs' };
     const ipam = { type: 'host-local', subnet: '10.20.17.0/24' };
     await story().network('theirs', { config: { ...config, allowPersistentIPs: true, ipam } });
-    await story().createVm('vm1', { data: 'theirs' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'theirs' });
     const event = await story().waitForEvent('vm1', 'IPAMClaimNotHonoured');
     expect(event.message).to.include('delegates IPAM to host-local');
     expect((await story().waitForClaim('vm1.data')).status).to.equal(undefined);

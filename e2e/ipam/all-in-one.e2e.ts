@@ -20,8 +20,7 @@ describeOnBed('The all-in-one installation', (story, bed) => {
     this.timeout(5 * 60_000);
     await withAllInOne(bed(), async () => {
       await story().addresses.createNetwork('blue', ['10.31.0.0/24']);
-      await story().createVm('vm1', { data: 'blue' });
-      await story().waitRunning('vm1');
+      await story().runVm('vm1', { data: 'blue' });
       const mine = await story().addresses.waitForIPs('vm1.data');
       expect(mine).to.have.lengthOf(1);
       await story().deleteVm('vm1', 'Background');

@@ -97,8 +97,7 @@ if (onBed) {
 
     it('let the VM with the last address migrate and restart, and start no pod without an address', async () => {
       await seen.createPool([{ cidr: '10.90.2.0/28', ranges: ['10.90.2.1-10.90.2.2'] }]);
-      await story.createVm('vm1', { data: 'blue' });
-      await story.waitRunning('vm1');
+      await story.runVm('vm1', { data: 'blue' });
       const mine = await story.addresses.waitForIPs('vm1.data');
       await seen.waitForTotal(1);
       await wire.createPod('one', { networks: [{ name: 'blue' }] });

@@ -99,8 +99,7 @@ describeStory('A MAC address', (story) => {
     const begin = async (subnet: string) => {
       const ipam = { stickyMAC: { ttl: '10m', retain: true }, cooldownSeconds: COOLDOWN_S };
       const network = await story().addresses.createNetwork('blue', [subnet], ipam);
-      await story().createVm('vm1', { data: 'blue' });
-      await story().waitRunning('vm1');
+      await story().runVm('vm1', { data: 'blue' });
       const mine = await story().addresses.waitForIPs('vm1.data');
       expect((await leaseOf(story(), network, bareAddress(mine[0]!)))?.spec).not.to.have.property('mac');
       return { network, mine, mac: await story().guestMac('vm1', 'data') };

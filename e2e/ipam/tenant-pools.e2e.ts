@@ -45,8 +45,7 @@ describeStory('A tenant without rights to pools', (story) => {
     const subnets = [{ cidr: '10.31.4.0/28' }];
     const nad = { namespace: owner, network: `${owner}-blue`, subnets };
     await story().network('blue', { ...nad, ipam: { namespaces: ['*'] } });
-    await story().createVm('vm1', { data: `${owner}/blue` });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: `${owner}/blue` });
     const mine = await story().addresses.waitForIPs('vm1.data');
     await story().network('blue', nad);
     await waitForEvent(story().client, { namespace: owner, name: 'blue' }, 'NamespacesNotServed');

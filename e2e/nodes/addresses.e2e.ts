@@ -22,8 +22,7 @@ describeOnNodes('Pods and VMs on real nodes', (story, nodes) => {
 
   it('keep the addresses of a VM while it is stopped, started, restarted and migrated', async () => {
     await nodes().createNetwork('blue', [SUBNET]);
-    await story().createVm('web', { data: 'blue' });
-    await story().waitRunning('web');
+    await story().runVm('web', { data: 'blue' });
     const [address = ''] = await story().addresses.waitForIPs('web.data');
     const launcher = async () => (await story().launchers('web'))[0]!;
     const hasAddress = async () => {

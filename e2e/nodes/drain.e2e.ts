@@ -16,8 +16,7 @@ describeOnNodes('A real node with VMs and pods', (story, nodes) => {
     await nodes().createNetwork('blue', ['10.85.0.0/24']);
     const { addresses, client } = story();
     const kubectl = await story().kubectl();
-    await story().createVm('web', { data: 'blue' }, { evictionStrategy: 'LiveMigrate' });
-    await story().waitRunning('web');
+    await story().runVm('web', { data: 'blue' }, { evictionStrategy: 'LiveMigrate' });
     const [address = ''] = await addresses.waitForIPs('web.data');
     const node = (await story().launchers('web'))[0]?.spec?.nodeName ?? '';
     await nodes().createPod('bare', { networks, node });
@@ -49,8 +48,7 @@ describeOnNodes('A real node with VMs and pods', (story, nodes) => {
     await nodes().createNetwork('blue', ['10.85.1.0/24']);
     const { addresses, client } = story();
     const kubectl = await story().kubectl();
-    await story().createVm('web', { data: 'blue' });
-    const before = await story().waitRunning('web');
+    const before = await story().runVm('web', { data: 'blue' });
     const [address = ''] = await addresses.waitForIPs('web.data');
     const node = (await story().launchers('web'))[0]?.spec?.nodeName ?? '';
     await nodes().createPod('bare', { networks, node });

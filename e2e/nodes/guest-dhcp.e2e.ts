@@ -49,8 +49,7 @@ describeWithGuests('Guests that QEMU runs in launcher pods', (story, nodes) => {
       ],
     };
     const extras = { macs: { data: MACS[0] }, hostname: 'shop', dhcpOptions: { data } };
-    await story().createVm('one', { data: 'flat' }, extras);
-    await story().waitRunning('one');
+    await story().runVm('one', { data: 'flat' }, extras);
     await leaseOf('one');
     const hex = (text: string) => Buffer.from(text).toString('hex');
     expect(await (await guestOf('one')).run('cat /run/options-eth1')).to.equal(
@@ -61,8 +60,7 @@ describeWithGuests('Guests that QEMU runs in launcher pods', (story, nodes) => {
   it('get their IPv6 address by DHCPv6, and its prefix from router advertisements without a default route', async function () {
     this.timeout(200_000);
     await createLayer2Network(`${story().namespace}-flat`, [...SUBNETS, { cidr: 'fd00:82::/64' }]);
-    await story().createVm('one', { data: 'flat' }, { macs: { data: MACS[0] } });
-    await story().waitRunning('one');
+    await story().runVm('one', { data: 'flat' }, { macs: { data: MACS[0] } });
     const addresses = (await story().addresses.waitForIPs('one.data')).map(bareAddress);
     const guest = await guestOf('one');
     await guest.waitAddress(
@@ -83,8 +81,7 @@ describeWithGuests('Guests that QEMU runs in launcher pods', (story, nodes) => {
   it('get the addresses of their claim and of the masquerade binding from the DHCP servers of KubeVirt', async function () {
     this.timeout(200_000);
     await nodes().createNetwork('blue', ['10.81.1.0/28']);
-    await story().createVm('one', { data: 'blue' });
-    await story().waitRunning('one');
+    await story().runVm('one', { data: 'blue' });
     const [address = ''] = await story().addresses.waitForIPs('one.data');
     const guest = await guestOf('one');
     await guest.waitAddress('eth1', bareAddress(address));
@@ -115,8 +112,7 @@ describeWithGuests('Guests that QEMU runs in launcher pods', (story, nodes) => {
   }
 
   async function startGuest(name: string, mac: string): Promise<string> {
-    await story().createVm(name, { data: 'flat' }, { macs: { data: mac } });
-    await story().waitRunning(name);
+    await story().runVm(name, { data: 'flat' }, { macs: { data: mac } });
     return leaseOf(name);
   }
 

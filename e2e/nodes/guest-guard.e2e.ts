@@ -80,8 +80,7 @@ describeWithGuests('A guest with its MAC address in the spec', (story, nodes) =>
   async function begin(subnet: string, guard: object): Promise<Scene> {
     await nodes().createNetwork('blue', [subnet], { guard });
     const client = await nodes().createPod('client', { networks: [{ name: 'blue' }] });
-    await story().createVm('web', { data: 'blue' }, { macs: { data: MAC } });
-    const vmi = await story().waitRunning('web');
+    const vmi = await story().runVm('web', { data: 'blue' }, { macs: { data: MAC } });
     const guest = nodes().guest(vmi);
     const [address = ''] = (await story().addresses.waitForIPs('web.data')).map(bareAddress);
     await until('the guest to answer', () => guest.run('true').then(() => true));

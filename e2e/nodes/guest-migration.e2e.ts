@@ -41,8 +41,7 @@ describeWithGuests('A live migration by QEMU', (story, nodes) => {
   /** @param fixed the address that the guest gives itself, without IPAM */
   async function observe(title: string, macs: Record<string, string>, fixed?: string) {
     const client = await nodes().createPod('client', { networks: [{ name: fixed === undefined ? 'blue' : 'client' }] });
-    await story().createVm('web', { data: 'blue' }, { macs });
-    const vmi = await story().waitRunning('web');
+    const vmi = await story().runVm('web', { data: 'blue' }, { macs });
     const guest = nodes().guest(vmi);
     const address = fixed ?? (await story().addresses.waitForIPs('web.data'))[0]!;
     await until('the guest to answer', () => guest.run('true').then(() => true));

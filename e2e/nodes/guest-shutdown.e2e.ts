@@ -36,8 +36,7 @@ describeWithGuests('A guest that shuts down', (story, nodes) => {
 
   async function begin(subnet: string) {
     await nodes().createNetwork('blue', [subnet]);
-    await story().createVm('web', { data: 'blue' });
-    const vmi = await story().waitRunning('web');
+    const vmi = await story().runVm('web', { data: 'blue' });
     const [address = ''] = (await story().addresses.waitForIPs('web.data')).map(bareAddress);
     await waitAddress(vmi, address);
     const file = nodes().guest(vmi).consoleFile;

@@ -119,8 +119,7 @@ describeOnNodes('The shipped manifests on real nodes', (story, nodes) => {
     await asScraper(async (token) => {
       const before = await Promise.all(ELECTED.map((component) => leaderOf(client, component, token)));
       await Promise.all(before.map((name) => client.delete(PODS, { namespace: HOLDFAST_NAMESPACE, name })));
-      await story().createVm('web', { data: 'blue' });
-      await story().waitRunning('web');
+      await story().runVm('web', { data: 'blue' });
       await story().addresses.waitForIPs('web.data');
       await Promise.all(ELECTED.map((component, index) => leaderOf(client, component, token, before[index])));
       await waitHoldfast(nodes().cluster);
@@ -130,8 +129,7 @@ describeOnNodes('The shipped manifests on real nodes', (story, nodes) => {
   it('refuse no launcher, no pool and no VM while all pods are replaced by a rolling restart', async () => {
     const { client, namespace } = story();
     await nodes().createNetwork('blue', ['10.84.0.0/28']);
-    await story().createVm('before', { data: 'blue' });
-    await story().waitRunning('before');
+    await story().runVm('before', { data: 'blue' });
     const [launcher] = await story().launchers('before');
     const creator = await LauncherCreator.connect(nodes().cluster);
     const pool = { metadata: { name: namespace }, spec: { network: namespace, subnets: [{ cidr: '192.0.2.0/30' }] } };
@@ -151,8 +149,7 @@ describeOnNodes('The shipped manifests on real nodes', (story, nodes) => {
     try {
       const kubectl = await story().kubectl();
       await kubectl.succeed(['-n', HOLDFAST_NAMESPACE, 'rollout', 'restart', 'deployment']);
-      await story().createVm('meanwhile', { data: 'blue' });
-      await story().waitRunning('meanwhile');
+      await story().runVm('meanwhile', { data: 'blue' });
       await waitHoldfast(nodes().cluster);
       await untilValue(
         'the old pods to be gone',

@@ -17,8 +17,7 @@ describeOnNodes('A real node that loses its power', (story, nodes) => {
     await nodes().createNetwork('blue', [SUBNET], { cooldownSeconds: COOLDOWN_SECONDS });
     const { addresses, client, namespace } = story();
     const networks = [{ name: 'blue' }];
-    await story().createVm('web', { data: 'blue' });
-    const vmi = await story().waitRunning('web');
+    const vmi = await story().runVm('web', { data: 'blue' });
     const node = nodes().node((await story().launchers('web'))[0]?.spec?.nodeName);
     const other = nodes().names.find((name) => name !== node.name)!;
     const [keeps, goes] = await Promise.all(

@@ -50,8 +50,7 @@ describeStory('A claim that OVN-Kubernetes serves', (story) => {
       await createOvnNetwork(story(), config);
       const manager = await startOvn();
       const { journal } = manager;
-      await story().createVm('vm1', { data: 'blue', extra: 'blue' });
-      await story().waitRunning('vm1');
+      await story().runVm('vm1', { data: 'blue', extra: 'blue' });
       const [data, extra] = [await waitServed('vm1.data'), await waitServed('vm1.extra')];
       const expectKept = async (...claims: IPAMClaim[]) => {
         const found = await Promise.all(claims.map(({ metadata }) => story().waitForClaim(metadata.name)));
@@ -96,8 +95,7 @@ describeStory('A claim that OVN-Kubernetes serves', (story) => {
     claims.start();
     try {
       await claims.synced();
-      await story().createVm('vm1', { data: 'blue' });
-      await story().waitRunning('vm1');
+      await story().runVm('vm1', { data: 'blue' });
       await story().waitControllerIdle();
       expect(versions).to.have.length(1);
       const { journal } = await startOvn();
@@ -115,8 +113,7 @@ describeStory('A claim that OVN-Kubernetes serves', (story) => {
   it('keeps its addresses while a launcher lives, although its VM is deleted without its VMI, and the claim by a user', async () => {
     await createOvnNetwork(story(), topologies['layer 2']);
     const { journal } = await startOvn();
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const claim = await waitServed('vm1.data');
     await story().deleteVm('vm1', 'Orphan');
     await story().waitVmObjectGone('vm1');
@@ -136,8 +133,7 @@ describeStory('A claim that OVN-Kubernetes serves', (story) => {
   itOnBed('outlives a guest that does not shut down, and its addresses are released afterwards', async (bed) => {
     await createOvnNetwork(story(), topologies.localnet);
     const { journal } = await startOvn();
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const { status } = await waitServed('vm1.data');
     const release = bed.switches.set({ holdTermination: true }, { namespace: story().namespace });
     await story().deleteVm('vm1', 'Foreground');
@@ -159,8 +155,7 @@ describeStory('A claim that OVN-Kubernetes serves', (story) => {
     await createOvnNetwork(story(), topologies['layer 2'], tiny);
     const { journal } = await startOvn([tiny]);
     for (const name of ['vm1', 'vm2']) {
-      await story().createVm(name, { data: 'blue' });
-      await story().waitRunning(name);
+      await story().runVm(name, { data: 'blue' });
       await waitServed(`${name}.data`);
     }
     await story().createVm('vm3', { data: 'blue' });

@@ -163,8 +163,7 @@ describeOnBed('kubevirt/ipam-extensions and Holdfast', (story, bed) => {
       const liveOnce = async (name: string, index: number, round: number) => {
         const networks = NETWORKS[(index + round) % NETWORKS.length] ?? {};
         const interfaces = Object.keys(networks).length;
-        await story().createVm(name, networks);
-        await story().waitRunning(name);
+        await story().runVm(name, networks);
         const before = await addresses.waitServed(name, interfaces);
         if ((index + round) % 2 === 0) await story().restart(name);
         else await story().migrate(name, 'Succeeded');

@@ -29,8 +29,7 @@ describe('The test bed', function () {
   const startBareBed = useBareBed();
 
   it('starts a new VM', async () => {
-    await vms.createVm(VM, { data: 'blue' });
-    await vms.waitRunning(VM);
+    await vms.runVm(VM, { data: 'blue' });
   });
 
   it('replaces a launcher that is deleted by force', async () => {

@@ -11,8 +11,7 @@ describeStory('The address of a VM that moves', (story) => {
   /** A running VM and the addresses of its claim. */
   async function runningVm(wire: WireStory, cidr: string): Promise<{ source: Pod; addresses: string[] }> {
     await story().addresses.createNetwork('blue', [cidr]);
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const addresses = await story().addresses.waitForIPs('vm1.data');
     const source = await wire.launcher('vm1');
     await wire.waitForAddresses(source, DATA, addresses);

@@ -35,8 +35,7 @@ describeStory('A launcher whose reference was removed before its networks are se
 
   itWithWireStory('gets the same addresses in a new sandbox', story, async (wire) => {
     await story().addresses.createNetwork('blue', ['10.75.1.0/24']);
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const addresses = await story().addresses.waitForIPs('vm1.data');
     const launcher = await wire.launcher('vm1');
     const { containerId } = wire.context.wire.sandboxOf(launcher);
@@ -70,8 +69,7 @@ describeStory('A pod of another owner', (story) => {
   /** A running VM and its addresses. */
   async function runningVm(wire: WireStory, cidr: string): Promise<{ launcher: Pod; addresses: string[] }> {
     await story().addresses.createNetwork('blue', [cidr]);
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const addresses = await story().addresses.waitForIPs('vm1.data');
     const launcher = await wire.launcher('vm1');
     await wire.waitForAddresses(launcher, DATA, addresses);

@@ -105,8 +105,7 @@ describeStory('An address of a pool that probes', (story) => {
 
   it('is probed once, and stays with its VM in a migration, in a conflict, and in a restart', async () => {
     const watch = await wire.watch('fabric', network().bridge);
-    await story().createVm('vm1', { data: 'flat' }, { macs: { data: MAC } });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'flat' }, { macs: { data: MAC } });
     const mine = await story().addresses.waitForIPs('vm1.data');
     const address = bareAddress(mine[0]!);
     const probes = () => watch.events.filter(({ frame }) => frame?.asks === address).length;

@@ -40,8 +40,7 @@ describeStory('A guest that asks by DHCP on a layer-2 network', (story) => {
     const { clients, responders } = network().services;
     expect(new Set(responders.pods(network().name).map(({ spec }) => spec?.nodeName)).size, 'nodes').to.equal(2);
     const annotations = { [DEFAULT_ROUTE_ANNOTATION]: 'data' };
-    await story().createVm('vm1', { data: 'flat' }, { macs: { data: MAC }, annotations });
-    const vmi = await story().waitRunning('vm1');
+    const vmi = await story().runVm('vm1', { data: 'flat' }, { macs: { data: MAC }, annotations });
     const addresses = await story().addresses.waitForIPs('vm1.data');
     const guest = guestLocation(vmi);
     const ipv4 = await clients.start(wire, guest, 'udhcpc', 'eth1');

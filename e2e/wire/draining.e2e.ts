@@ -51,8 +51,7 @@ async function restartWithOther(story: Story, vm: string, isOther: (address: str
 describeStory('A VM whose address is in a draining range', (story) => {
   itWithWireStory('gets another address at its next start, and the pool lists it until then', story, async (wire) => {
     await setSubnets(story(), ['10.78.1.0/24']);
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const [before = ''] = await story().addresses.waitForIPs('vm1.data');
     const launcher = await wire.launcher('vm1');
     await wire.waitForAddresses(launcher, DATA, [before]);

@@ -12,8 +12,7 @@ const DATA = podInterfaceName('data');
 describeStory('A VM that runs when persistent addresses are allowed', (story) => {
   /** Starts a VM on a network without Holdfast's claims. */
   async function start(wire: WireStory): Promise<{ launcher: Pod; address: string }> {
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const launcher = await wire.launcher('vm1');
     return { launcher, address: await wire.addressOf(launcher, DATA) };
   }

@@ -34,8 +34,7 @@ describeStory('A VM on a layer-2 network whose NAD has Holdfast as a chained plu
   itWithWireStory('sends only with the address of its claim, and leaves no rules behind', story, async (wire) => {
     const network = await createNetwork(story());
     const { wire: segment } = wire.context.wire;
-    await story().createVm('vm1', { data: 'vms' }, { macs: { data: MAC } });
-    const vmi = await story().waitRunning('vm1');
+    const vmi = await story().runVm('vm1', { data: 'vms' }, { macs: { data: MAC } });
     const [own = ''] = (await story().addresses.waitForIPs('vm1.data')).map(bareAddress);
     const launcher = await wire.launcher('vm1');
     const node = launcher.spec?.nodeName ?? '';

@@ -34,8 +34,7 @@ class HostileVm {
   /** Creates `vm1` on the network `blue`. @param octet of its subnets, which no other test uses */
   static async create(story: Story, wire: WireStory, octet: number): Promise<HostileVm> {
     const network = await story.addresses.createNetwork('blue', subnetsOf(octet), GUARD);
-    await story.createVm('vm1', { data: 'blue' }, { macs: { data: `02:00:00:74:00:0${octet}` } });
-    await story.waitRunning('vm1');
+    await story.runVm('vm1', { data: 'blue' }, { macs: { data: `02:00:00:74:00:0${octet}` } });
     const addresses = (await story.addresses.waitForIPs('vm1.data')).map(bareAddress);
     await wire.waitForAddresses(await wire.launcher('vm1'), DATA, await story.addresses.waitForIPs('vm1.data'));
     const wires = wire.context.wire.wire;

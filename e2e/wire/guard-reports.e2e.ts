@@ -25,8 +25,7 @@ describeStory('A guest that uses the address of a neighbour', (story) => {
     const { wire: segment } = wire.context.wire;
     for (const [nad, { mode, subnet }] of Object.entries(NETWORKS))
       await story().addresses.createNetwork(nad, [subnet], { guard: { mode } });
-    await story().createVm('vm1', { seen: 'seen', barred: 'barred' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { seen: 'seen', barred: 'barred' });
     const launcher = await wire.launcher('vm1');
     const node = launcher.spec?.nodeName ?? '';
     const counting = { command: join(cniBinFolder(bed), 'holdfast'), args: ['count-drops', GUARDS] };

@@ -14,8 +14,7 @@ describeStory('An interface that is plugged into a VM with real networks', (stor
     async (wire) => {
       await story().addresses.createNetwork('blue', ['10.72.0.0/24']);
       await story().addresses.createNetwork('green', ['10.72.1.0/24']);
-      await story().createVm('vm1', { data: 'blue' });
-      await story().waitRunning('vm1');
+      await story().runVm('vm1', { data: 'blue' });
       const launcher = await wire.launcher('vm1');
       const kept = await story().addresses.waitForIPs('vm1.data');
       const neighbour = await wire.createNeighbour('green');
@@ -49,8 +48,7 @@ describeStory('An interface that is plugged into a VM with real networks', (stor
 
   itWithWireStory('keeps its address when the VM moves', story, async (wire) => {
     await story().addresses.createNetwork('blue', ['10.72.2.0/24']);
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     await story().plugInterface('vm1', 'extra', 'blue');
     await story().waitAttached('vm1', 'extra');
     const [data, extra] = [
@@ -68,8 +66,7 @@ describeStory('An interface that is plugged into a VM with real networks', (stor
 describeStory('Two interfaces of a VM on one NAD', (story) => {
   itWithWireStory('have one address each, on the right interface, on every node', story, async (wire) => {
     await story().addresses.createNetwork('blue', ['10.72.3.0/24']);
-    await story().createVm('vm1', { data: 'blue', extra: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue', extra: 'blue' });
     const [data, extra] = [
       await story().addresses.waitForIPs('vm1.data'),
       await story().addresses.waitForIPs('vm1.extra'),

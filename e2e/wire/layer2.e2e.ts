@@ -35,8 +35,7 @@ describeStory('A VM on a layer-2 network', (story) => {
   itWithWireStory('shares the pool with pods, and keeps its address until it is deleted', story, async (wire) => {
     const subnet = { cidr: '10.79.1.0/24', ranges: ['10.79.1.10-10.79.1.11'] };
     const pool = await createNetworks(story(), { subnets: [subnet] });
-    await story().createVm('vm1', { data: 'vms' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'vms' });
     const mine = await story().addresses.waitForIPs('vm1.data');
     const launcher = await wire.launcher('vm1');
     await wire.waitForAddresses(launcher, DATA, []);
@@ -61,8 +60,7 @@ describeStory('A VM on a layer-2 network', (story) => {
 
   itWithWireStory('keeps claim and addresses when it moves to a NAD with IPAM and back', story, async (wire) => {
     await createNetworks(story(), { subnets: [{ cidr: '10.79.2.0/24' }, { cidr: 'fd00:79:2::/64' }] });
-    await story().createVm('vm1', { data: 'vms' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'vms' });
     const mine = await story().addresses.waitForIPs('vm1.data');
     expect(mine).to.have.length(2);
     const { uid } = (await story().waitForClaim('vm1.data')).metadata;
@@ -84,8 +82,7 @@ describeStory('A VM on a layer-2 network', (story) => {
   itWithWireStory('is told why it has no address, and gets one when the pool serves its namespace', story, async () => {
     const subnets = [{ cidr: '10.79.3.0/24' }];
     const pool = await createNetworks(story(), { subnets, namespaces: ['elsewhere'] });
-    await story().createVm('vm1', { data: 'vms' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'vms' });
     const { message } = await story().waitForEvent('vm1', 'IPAMClaimNotHonoured');
     expect(message).to.include('no AddressPool with spec.guest serves network').and.to.include(story().namespace);
     expect((await story().waitForClaim('vm1.data')).status).to.equal(undefined);
@@ -96,8 +93,7 @@ describeStory('A VM on a layer-2 network', (story) => {
 
   itWithWireStory('has an address on an interface that is plugged in, until it is unplugged', story, async (wire) => {
     await createNetworks(story(), { subnets: [{ cidr: '10.79.4.0/24' }] });
-    await story().createVm('vm1', { data: 'vms' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'vms' });
     const mine = await story().addresses.waitForIPs('vm1.data');
     const launcher = await wire.launcher('vm1');
     await story().plugInterface('vm1', 'extra', 'vms');
@@ -140,8 +136,7 @@ describeStory('A VM on a layer-2 network', (story) => {
     async (on) => {
       const network = await createNetworks(story(), { subnets: [{ cidr: '10.79.6.0/24' }] });
       await story().network('open', { config: bridgeConfig(network) });
-      await story().createVm('vm1', { data: 'vms', extra: 'open' });
-      await story().waitRunning('vm1');
+      await story().runVm('vm1', { data: 'vms', extra: 'open' });
       const launcher = await on.launcher('vm1');
       const router = `${story().namespace}-router`;
       const { wire } = on.context.wire;
@@ -166,8 +161,7 @@ describeStory('A VM on a layer-2 network', (story) => {
   itWithWireStory('gets no address from Holdfast if its plugin is that of OVN-Kubernetes', story, async () => {
     const network = await createNetworks(story(), { subnets: [{ cidr: '10.79.7.0/24' }] });
     await story().network('vms', { config: { ...bridgeConfig(network), type: 'ovn-k8s-cni-overlay' } });
-    await story().createVm('vm1', { data: 'vms' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'vms' });
     const { message } = await story().waitForEvent('vm1', 'IPAMClaimNotHonoured');
     expect(message).to.include('its plugin is "ovn-k8s-cni-overlay"');
     expect((await story().waitForClaim('vm1.data')).status).to.equal(undefined);

@@ -11,8 +11,7 @@ const DATA = podInterfaceName('data');
 describeStory('A VM with real networks', (story) => {
   itWithWireStory('has exactly the addresses of its claim, and pods of both nodes reach it', story, async (wire) => {
     await story().addresses.createNetwork('blue', ['10.70.0.0/24', 'fd00:70::/64']);
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const addresses = await story().addresses.waitForIPs('vm1.data');
     expect(addresses).to.have.length(2);
     const launcher = await wire.launcher('vm1');
@@ -32,8 +31,7 @@ describeStory('A VM with real networks', (story) => {
     story,
     async (wire) => {
       await story().addresses.createNetwork('blue', ['10.70.1.0/24']);
-      await story().createVm('vm1', { data: 'blue' });
-      await story().waitRunning('vm1');
+      await story().runVm('vm1', { data: 'blue' });
       const addresses = await story().addresses.waitForIPs('vm1.data');
       const before = await wire.launcher('vm1');
       const neighbour = await wire.createNeighbour('blue');
@@ -63,8 +61,7 @@ describeStory('A VM with real networks', (story) => {
     story,
     async (wire) => {
       await story().addresses.createNetwork('blue', ['10.70.2.0/24']);
-      await story().createVm('vm1', { data: 'blue' });
-      await story().waitRunning('vm1');
+      await story().runVm('vm1', { data: 'blue' });
       const addresses = await story().addresses.waitForIPs('vm1.data');
       const before = await wire.launcher('vm1');
       const old = wire.context.wire.sandboxOf(before);
@@ -96,8 +93,7 @@ describeStory('A VM with real networks', (story) => {
     async (wire) => {
       const { switches } = wire.context.bed;
       await story().addresses.createNetwork('blue', ['10.70.3.0/24']);
-      await story().createVm('vm1', { data: 'blue' });
-      const first = await story().waitRunning('vm1');
+      const first = await story().runVm('vm1', { data: 'blue' });
       const addresses = await story().addresses.waitForIPs('vm1.data');
       const before = await wire.launcher('vm1');
       const old = wire.context.wire.sandboxOf(before);
@@ -128,8 +124,7 @@ describeStory('A VM with real networks', (story) => {
       story,
       async (wire) => {
         await story().addresses.createNetwork('blue', ['10.70.4.0/24']);
-        await story().createVm('vm1', { data: 'blue' });
-        await story().waitRunning('vm1');
+        await story().runVm('vm1', { data: 'blue' });
         const addresses = await story().addresses.waitForIPs('vm1.data');
         const launcher = await wire.launcher('vm1');
         const old = wire.context.wire.sandboxOf(launcher);

@@ -168,8 +168,7 @@ function expectCalm({ ipv4, ipv6, connection, switchMoves }: MigrationOutcome): 
 describeStory('A live migration as a third host observes it', (story) => {
   itOnWire('moves the addresses of both families, and the removal of the source changes nothing', async (on) => {
     const network = await story().addresses.createNetwork('blue', ['10.20.60.0/24', 'fd00:60::/64']);
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const addresses = await story().addresses.waitForIPs('vm1.data');
     const { wire } = on.wire;
     const host = `seer-${story().namespace}`;
@@ -204,8 +203,7 @@ describeStory('A live migration as a third host observes it', (story) => {
       async () => {
         await story().addresses.createNetwork('blue', ['10.20.61.0/24']);
         const macs = { fixed: '02:00:00:20:61:01' };
-        await story().createVm('vm1', { data: 'blue', fixed: 'blue' }, { macs });
-        await story().waitRunning('vm1');
+        await story().runVm('vm1', { data: 'blue', fixed: 'blue' }, { macs });
         await story().migrate('vm1', 'Succeeded');
         await story().waitForEvent('vm1', 'DHCPLostAfterMigration', /macAddress for "data": KubeVirt 1\.[78] /);
       },
@@ -216,8 +214,7 @@ describeStory('A live migration as a third host observes it', (story) => {
     const ipam = { type: 'holdfast', subnets: [{ cidr: '10.20.62.0/24' }] };
     const plugins = [{ type: 'bridge', bridge: bridgeOf(name), allowPersistentIPs: true, ipam }, QUIET_SYSCTLS];
     await story().network('blue', { config: { cniVersion: '1.0.0', name, plugins } });
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const addresses = await story().addresses.waitForIPs('vm1.data');
     const { wire } = on.wire;
     const host = `quiet-${story().namespace}`;

@@ -19,8 +19,7 @@ describeStory('A real network', (story) => {
       story,
       async (wire) => {
         await story().addresses.createNetwork('blue', subnets);
-        await story().createVm('vm1', { data: 'blue' });
-        await story().waitRunning('vm1');
+        await story().runVm('vm1', { data: 'blue' });
         const addresses = await story().addresses.waitForIPs('vm1.data');
         expect(addresses).to.have.length(subnets.length);
         const neighbour = await wire.createNeighbour('blue');
@@ -74,8 +73,7 @@ describeStory('A real network', (story) => {
     const routes = [{ dst: '192.168.77.0/24', gw: '10.74.8.9' }, { dst: '172.31.0.0/16' }];
     const dns = { nameservers: ['10.74.8.53'], search: ['blue.test'] };
     await story().addresses.createNetwork('blue', subnets, { routes, dns });
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const launcher = await wire.launcher('vm1');
     await wire.waitForAddresses(launcher, DATA, await story().addresses.waitForIPs('vm1.data'));
     const pod = await wire.createNeighbour('blue');
@@ -94,8 +92,7 @@ describeStory('A real network', (story) => {
 describeStory('A network without allowPersistentIPs', (story) => {
   itWithWireStory('gives a VM an address as long as its launcher exists', story, async (wire) => {
     await withoutFlag(story(), 'blue', '10.74.9.0/24');
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const launcher = await wire.launcher('vm1');
     const address = await wire.addressOf(launcher, DATA);
     await wire.waitReachable(await wire.createNeighbour('blue'), [address]);
@@ -109,8 +106,7 @@ describeStory('A network without allowPersistentIPs', (story) => {
 
   itWithWireStory('gives the target of a migration another address', story, async (wire) => {
     await withoutFlag(story(), 'blue', '10.74.10.0/24');
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const before = await wire.addressOf(await wire.launcher('vm1'), DATA);
     await story().migrate('vm1', 'Succeeded');
     const after = await wire.addressOf(await wire.launcher('vm1'), DATA);
@@ -120,12 +116,10 @@ describeStory('A network without allowPersistentIPs', (story) => {
 
   itWithWireStory('still serves claims that were created before the flag was removed', story, async (wire) => {
     await story().addresses.createNetwork('blue', ['10.74.11.0/24']);
-    await story().createVm('vm1', { data: 'blue' });
-    await story().waitRunning('vm1');
+    await story().runVm('vm1', { data: 'blue' });
     const addresses = await story().addresses.waitForIPs('vm1.data');
     await withoutFlag(story(), 'blue', '10.74.11.0/24');
-    await story().createVm('vm2', { data: 'blue' });
-    await story().waitRunning('vm2');
+    await story().runVm('vm2', { data: 'blue' });
     expect(await story().claimNames()).to.deep.equal(['vm1.data']);
     await story().restart('vm1');
     await wire.waitForAddresses(await wire.launcher('vm1'), DATA, addresses);

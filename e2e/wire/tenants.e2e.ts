@@ -17,8 +17,7 @@ describeStory('A tenant who may only create pods', (story) => {
     story,
     async () => {
       const network = await story().addresses.createNetwork('blue', [SUBNET]);
-      await story().createVm('vm1', { data: 'blue' });
-      await story().waitRunning('vm1');
+      await story().runVm('vm1', { data: 'blue' });
       // the same network and addresses in another address space, on another segment
       const [namespace, addressSpace] = [await story().otherNamespace(), `${network}-other`];
       const ipam = { type: 'holdfast', subnets: [{ cidr: SUBNET }], addressSpace };

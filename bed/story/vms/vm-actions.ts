@@ -32,6 +32,12 @@ export class VmActions {
     );
   }
 
+  /** Creates a VM and waits until it runs. */
+  async runVm(name: string, networks: NadByNetwork, extras?: VmExtras): Promise<VirtualMachineInstance> {
+    await this.createVm(name, networks, extras);
+    return this.waitRunning(name);
+  }
+
   createVmi(name: string, networks: NadByNetwork): Promise<VirtualMachineInstance> {
     const manifest = vm.vmiManifest({ name, namespace: this.namespace, networks });
     return this.client.create(VIRTUAL_MACHINE_INSTANCES, manifest);

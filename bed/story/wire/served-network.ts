@@ -83,8 +83,7 @@ export class ServedNetwork {
     nad: string,
     mac: string,
   ): Promise<{ guest: WireLocation; ips: string[] }> {
-    await story.createVm(name, { data: nad }, { macs: { data: mac } });
-    const vmi = await story.waitRunning(name);
+    const vmi = await story.runVm(name, { data: nad }, { macs: { data: mac } });
     return { guest: guestLocation(vmi), ips: await story.addresses.waitForIPs(`${name}.data`) };
   }
 
