@@ -8,7 +8,6 @@ import {
   isGone,
   isInvalid,
   isNotFound,
-  isTooManyRequests,
   retryDelayOf,
   webhookFailureOf,
   writeFailureOf,
@@ -89,7 +88,6 @@ describe('errors of the API server', () => {
     expect([isConflict(taken), isAlreadyExists(taken)]).to.deep.equal([false, true]);
     expect(isNotFound(refusal(404, {}))).to.equal(true);
     expect(isGone(refusal(410, {}))).to.equal(true);
-    expect(isTooManyRequests(refusal(429, {}))).to.equal(true);
   });
 });
 

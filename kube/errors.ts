@@ -104,10 +104,6 @@ function isPolicyUnready({ message }: StatusError): boolean {
   return /failed to configure (policy|binding)/.test(message);
 }
 
-export function isTooManyRequests(error: unknown): error is StatusError {
-  return hasStatus(error, 429);
-}
-
 /** An API server learns of new kinds, and after a start of all kinds, within half a minute. */
 const POLICY_RETRY_MS = 2_000;
 
