@@ -1,4 +1,4 @@
-import { type Settings, parseBindText, parseHttpsUrl, parseObjectName, parseText } from './setting.js';
+import { type Settings, BIND_ADDRESS, DIRECTORY_PATH, FILE_PATH, HTTPS_URL, OBJECT_NAME } from './setting.js';
 
 /** How ipam serves reviews of pools and NetworkAttachmentDefinitions. */
 export interface ValidationServerConfig {
@@ -16,41 +16,36 @@ export interface ValidationServerConfig {
 export const VALIDATION_SETTINGS: Settings<ValidationServerConfig> = {
   validationBindAddress: {
     flag: 'validation-bind-address',
-    placeholder: 'host:port',
     description: 'address for the validation of pools and NetworkAttachmentDefinitions, over HTTPS',
     defaultValue: ':9444',
-    parse: parseBindText,
+    ...BIND_ADDRESS,
   },
   validationCertDir: {
     flag: 'validation-cert-dir',
-    placeholder: 'directory',
     description:
       'directory with tls.crt and tls.key; if set, no certificate is created and no webhook configuration is changed',
     defaultValue: undefined,
     defaultText: 'none, ipam creates and renews its own certificate',
-    parse: parseText,
+    ...DIRECTORY_PATH,
   },
   validationConfiguration: {
     flag: 'validation-configuration',
-    placeholder: 'name',
     description: 'ValidatingWebhookConfiguration whose caBundle is kept up to date',
     defaultValue: 'holdfast-ipam',
-    parse: parseObjectName,
+    ...OBJECT_NAME,
   },
   validationServiceName: {
     flag: 'validation-service-name',
-    placeholder: 'name',
     description: 'Service of the validation webhook, whose name is in its certificate',
     defaultValue: 'holdfast-ipam',
-    parse: parseObjectName,
+    ...OBJECT_NAME,
   },
   validationUrl: {
     flag: 'validation-url',
-    placeholder: 'url',
     description: 'URL of the validation webhook if the API server does not use the Service',
     defaultValue: undefined,
     defaultText: 'none, the Service is used',
-    parse: parseHttpsUrl,
+    ...HTTPS_URL,
   },
 };
 
@@ -65,11 +60,10 @@ export interface ClientConfig {
 export const CLIENT_SETTINGS: Settings<ClientConfig> = {
   clientCaFile: {
     flag: 'client-ca-file',
-    placeholder: 'file',
     description: 'file with CA certificates: only clients with a certificate that one of them signed are answered',
     defaultValue: undefined,
     defaultText: 'none, all clients are answered',
-    parse: parseText,
+    ...FILE_PATH,
   },
   clientAllowedNames: {
     flag: 'client-allowed-names',
@@ -102,10 +96,9 @@ export interface PrimaryNetworkSettings {
 export const PRIMARY_NETWORK_SETTINGS: Settings<PrimaryNetworkSettings> = {
   defaultNetworkNadNamespace: {
     flag: 'default-network-nad-namespace',
-    placeholder: 'name',
     description:
       "namespace of OVN-Kubernetes' NetworkAttachmentDefinition default, which requests for addresses on primary user-defined networks name",
     defaultValue: 'ovn-kubernetes',
-    parse: parseObjectName,
+    ...OBJECT_NAME,
   },
 };

@@ -1,6 +1,15 @@
 import { COMMON_SETTINGS, type CommonConfig, IPAM_SETTINGS } from './config.js';
 import { LEAK_SETTINGS } from './ipam-config.js';
-import { type Setting, type Settings, duration, parseObjectName, parseText, wholeNumber } from './setting.js';
+import {
+  type Setting,
+  type Settings,
+  DIRECTORY_PATH,
+  OBJECT_NAME,
+  duration,
+  parseObjectName,
+  parseText,
+  wholeNumber,
+} from './setting.js';
 
 /** The configuration of `holdfast install-plugin`, which installs the CNI plugin on a node and ends. */
 export interface InstallConfig extends Pick<CommonConfig, 'logLevel'> {
@@ -12,11 +21,10 @@ export interface InstallConfig extends Pick<CommonConfig, 'logLevel'> {
 
 const CNI_BIN_HOST_DIR: Setting<string | undefined> = {
   flag: 'cni-bin-host-dir',
-  placeholder: 'directory',
   description: 'path of --cni-bin-dir on the node, for messages',
   defaultValue: undefined,
   defaultText: 'that of --cni-bin-dir',
-  parse: parseText,
+  ...DIRECTORY_PATH,
 };
 
 export const INSTALL_SETTINGS: Settings<InstallConfig> = {
@@ -89,36 +97,32 @@ export const AGENT_SETTINGS: Settings<AgentConfig> = {
   collectAfterMs: LEAK_SETTINGS.collectAfterMs,
   nodeName: {
     flag: 'node-name',
-    placeholder: 'name',
     description: 'name of the node whose pods are served',
     defaultValue: '',
     defaultText: 'none, required',
     isRequired: true,
     alternativeVariable: 'NODE_NAME',
-    parse: parseObjectName,
+    ...OBJECT_NAME,
   },
   policiesNamespace: {
     flag: 'policies-namespace',
-    placeholder: 'name',
     description: "namespace of the ConfigMap holdfast-policies, which names the namespace of KubeVirt's controller",
     defaultValue: COMMON_SETTINGS.namespace.defaultValue,
-    parse: parseObjectName,
+    ...OBJECT_NAME,
   },
   runDir: {
     flag: 'run-dir',
-    placeholder: 'directory',
     description: 'directory of the socket agent.sock for the CNI plugin, and of the pending deletes',
     defaultValue: '/run/holdfast',
-    parse: parseText,
+    ...DIRECTORY_PATH,
   },
   cniBinDir: {
     flag: 'cni-bin-dir',
-    placeholder: 'directory',
     description:
       "the runtime's directory of CNI plugins, which must have the plugin; the agent installs it there if it can write",
     defaultValue: undefined,
     defaultText: 'none, the directory is not checked',
-    parse: parseText,
+    ...DIRECTORY_PATH,
   },
   cniBinHostDir: CNI_BIN_HOST_DIR,
   cniRequiredPlugins: {
@@ -139,17 +143,13 @@ export const AGENT_SETTINGS: Settings<AgentConfig> = {
   },
   requestWorkers: {
     flag: 'request-workers',
-    placeholder: 'number',
     description: 'number of CNI requests that are handled at the same time; others are queued',
     defaultValue: 64, // a request mostly waits for the API server
-    parse: wholeNumber(1, 1024),
+    ...wholeNumber(1, 1024),
   },
   addTimeoutMs: {
     flag: 'add-timeout',
-    placeholder: 'duration',
     description: 'how long a CNI ADD may wait for addresses before it fails and the kubelet retries it',
-    defaultValue: 30_000, // runtimes give a whole sandbox two minutes and more
-    defaultText: '30s',
-    parse: duration(100, MAX_ADD_TIMEOUT_MS),
+    ...duration('30s', 100, MAX_ADD_TIMEOUT_MS), // runtimes give a whole sandbox two minutes and more
   },
 };

@@ -20,34 +20,24 @@ export const CAPACITY_SETTINGS: Settings<CapacityConfig> = {
   maxStalenessMs: IPAM_SETTINGS.maxStalenessMs,
   maxPublishedPools: {
     flag: 'max-published-pools',
-    placeholder: 'number',
     description: 'maximum number of pools whose free addresses nodes show: first those already shown, then the oldest',
     defaultValue: 64, // every resource is in each heartbeat of each node
-    parse: wholeNumber(1, 1_024),
+    ...wholeNumber(1, 1_024),
   },
   publishIntervalMs: {
     flag: 'publish-interval',
-    placeholder: 'duration',
     description: 'minimum time between two updates of the free addresses on nodes',
-    defaultValue: 1_000,
-    defaultText: '1s',
-    parse: duration(100, 60_000),
+    ...duration('1s', 100, 60_000),
   },
   settleMs: {
     flag: 'publish-settle',
-    placeholder: 'duration',
     description: 'maximum time until schedulers see an update: until then, the previous number also counts as used',
-    defaultValue: 3_000,
-    defaultText: '3s',
-    parse: duration(100, 60_000),
+    ...duration('3s', 100, 60_000),
   },
   offerTimeoutMs: {
     flag: 'publish-offer-timeout',
-    placeholder: 'duration',
     description:
       'how long a node keeps an address for a pending pod that could use it, before another node gets the address',
-    defaultValue: 20_000, // schedulers retry a pod after at most 10 s
-    defaultText: '20s',
-    parse: duration(100, 600_000),
+    ...duration('20s', 100, 600_000), // schedulers retry a pod after at most 10 s
   },
 };

@@ -25,13 +25,14 @@ import {
 } from './feature-gates.js';
 import {
   type Settings,
+  BIND_ADDRESS,
+  BOOLEAN,
+  DIRECTORY_PATH,
+  FILE_PATH,
+  HTTPS_URL,
+  OBJECT_NAME,
   duration,
   oneOf,
-  parseBindText,
-  parseBoolean,
-  parseHttpsUrl,
-  parseObjectName,
-  parseText,
   wholeNumber,
 } from './setting.js';
 import { METRICS_SETTINGS, type MetricsConfig } from './metrics-config.js';
@@ -103,35 +104,31 @@ const HOUR_MS = 3_600_000;
 export const COMMON_SETTINGS: Settings<CommonConfig> = {
   kubeconfig: {
     flag: 'kubeconfig',
-    placeholder: 'file',
     description: 'kubeconfig file for the cluster',
     defaultValue: undefined,
     defaultText: 'KUBECONFIG, the service account of the pod, ~/.kube/config',
-    parse: parseText,
+    ...FILE_PATH,
   },
   namespace: {
     flag: 'namespace',
-    placeholder: 'name',
     description: "Holdfast's own namespace, with its Leases and Secrets",
     defaultValue: 'holdfast-system',
     alternativeVariable: 'POD_NAMESPACE',
-    parse: parseObjectName,
+    ...OBJECT_NAME,
   },
   healthBindAddress: {
     flag: 'health-bind-address',
-    placeholder: 'host:port',
     description: 'address for /healthz and /readyz; 0 disables them',
     defaultValue: ':8081',
-    parse: parseBindText,
+    ...BIND_ADDRESS,
   },
   ...METRICS_SETTINGS,
   leaderElect: {
     flag: 'leader-elect',
-    placeholder: 'true|false',
     isValueOptional: true,
     description: 'elect a leader: only the replica that holds the Lease is active',
     defaultValue: false,
-    parse: parseBoolean,
+    ...BOOLEAN,
   },
   featureGates: {
     flag: 'feature-gates',
@@ -143,12 +140,11 @@ export const COMMON_SETTINGS: Settings<CommonConfig> = {
   },
   featureGatesFromKubevirt: {
     flag: 'feature-gates-from-kubevirt',
-    placeholder: 'true|false',
     isValueOptional: true,
     description:
       "enable PersistentIPs if the KubeVirt object's feature gates list it, and ignore its value in --feature-gates. While it is closed, controller, webhook and guest do not watch what only new claims need",
     defaultValue: false,
-    parse: parseBoolean,
+    ...BOOLEAN,
   },
   logLevel: {
     flag: 'log-level',
@@ -170,35 +166,27 @@ export const CONTROLLER_SETTINGS: Settings<ControllerConfig> = {
   ...COMMON_SETTINGS,
   unhonouredAfterMs: {
     flag: 'unhonoured-after',
-    placeholder: 'duration',
     description:
       'how long a claim may have no addresses before an event reports that its IPAM ignores it, or that ipam does not answer',
-    defaultValue: 60_000,
-    defaultText: '60s',
-    parse: duration(100, 24 * HOUR_MS),
+    ...duration('60s', 100, 24 * HOUR_MS),
   },
   workers: {
     flag: 'workers',
-    placeholder: 'number',
     description: 'number of VMs that are reconciled at the same time',
     defaultValue: 64, // a worker mostly waits for other deletions, to share a list of launchers with them
-    parse: wholeNumber(1, 256),
+    ...wholeNumber(1, 256),
   },
   maxClaimsPerVm: {
     flag: 'max-claims-per-vm',
-    placeholder: 'number',
     description: 'maximum number of claims that are created for one VM; existing claims stay',
     defaultValue: 32, // the slots of a PCI bus: no running VM has as many interfaces
-    parse: wholeNumber(1, 1_024),
+    ...wholeNumber(1, 1_024),
   },
   restoreWaitMs: {
     flag: 'restore-wait',
-    placeholder: 'duration',
     description:
       'how long a claim that was restored from a backup keeps its addresses for its VM; 0s releases it at once',
-    defaultValue: 24 * HOUR_MS,
-    defaultText: '24h',
-    parse: duration(0, 14 * 24 * HOUR_MS),
+    ...duration('24h', 0, 14 * 24 * HOUR_MS),
   },
 };
 
@@ -208,49 +196,43 @@ export const WEBHOOK_SETTINGS: Settings<WebhookConfig> = {
   ...PRIMARY_NETWORK_SETTINGS,
   webhookBindAddress: {
     flag: 'webhook-bind-address',
-    placeholder: 'host:port',
     description: 'address for admission reviews, over HTTPS',
     defaultValue: ':9443',
-    parse: parseBindText,
+    ...BIND_ADDRESS,
   },
   webhookCertDir: {
     flag: 'webhook-cert-dir',
-    placeholder: 'directory',
     description:
       'directory with tls.crt and tls.key; if set, no certificate is created and no webhook configuration is changed',
     defaultValue: undefined,
     defaultText: 'none, the webhook creates and renews its own certificate',
-    parse: parseText,
+    ...DIRECTORY_PATH,
   },
   webhookConfiguration: {
     flag: 'webhook-configuration',
-    placeholder: 'name',
     description: 'MutatingWebhookConfiguration whose caBundle is kept up to date',
     defaultValue: 'holdfast-webhook',
-    parse: parseObjectName,
+    ...OBJECT_NAME,
   },
   webhookCapacityConfiguration: {
     flag: 'webhook-capacity-configuration',
-    placeholder: 'name',
     description:
       'MutatingWebhookConfiguration that adds capacity requests to pods; its caBundle is also kept up to date',
     defaultValue: 'holdfast-webhook-capacity',
-    parse: parseObjectName,
+    ...OBJECT_NAME,
   },
   webhookServiceName: {
     flag: 'webhook-service-name',
-    placeholder: 'name',
     description: 'Service of the webhook, whose name is in its certificate',
     defaultValue: 'holdfast-webhook',
-    parse: parseObjectName,
+    ...OBJECT_NAME,
   },
   webhookUrl: {
     flag: 'webhook-url',
-    placeholder: 'url',
     description: 'URL of the webhook if the API server does not use the Service',
     defaultValue: undefined,
     defaultText: 'none, the Service is used',
-    parse: parseHttpsUrl,
+    ...HTTPS_URL,
   },
 };
 
@@ -264,36 +246,28 @@ export const IPAM_SETTINGS: Settings<IpamConfig> = {
   ...VALIDATION_SETTINGS,
   claimWorkers: {
     flag: 'claim-workers',
-    placeholder: 'number',
     description: 'number of claims that are reconciled at the same time',
     defaultValue: 64, // a worker mostly waits for the API server
-    parse: wholeNumber(1, 256),
+    ...wholeNumber(1, 256),
   },
   maxStalenessMs: {
     flag: 'max-staleness',
-    placeholder: 'duration',
     description:
       'how long agents may answer from their caches while the API server is away; released addresses cool down for at least twice that time',
-    defaultValue: 30_000,
-    defaultText: '30s',
-    parse: duration(100, HOUR_MS),
+    ...duration('30s', 100, HOUR_MS),
   },
   unhonouredAfterMs: CONTROLLER_SETTINGS.unhonouredAfterMs,
   poolStatusIntervalMs: {
     flag: 'pool-status-interval',
-    placeholder: 'duration',
     description:
       "minimum time between two updates of the counts in a pool's status, for up to 60 pools; longer with more pools. Conditions are updated at once",
-    defaultValue: 60_000,
-    defaultText: '60s',
-    parse: duration(1_000, HOUR_MS),
+    ...duration('60s', 1_000, HOUR_MS),
   },
   maxDerivedPoolMetrics: {
     flag: 'max-derived-pool-metrics',
-    placeholder: 'number',
     description:
       'number of pools derived from NADs that have metrics, at most 10 of one namespace; pools of administrators always have them, unless they set publishMetrics to false',
     defaultValue: 500,
-    parse: wholeNumber(0, 10_000),
+    ...wholeNumber(0, 10_000),
   },
 };

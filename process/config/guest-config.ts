@@ -1,6 +1,15 @@
 import { COMMON_SETTINGS, type CommonConfig, IPAM_SETTINGS } from './config.js';
 import { type ResponderTemplate, parseResponderTemplate } from './responder-template.js';
-import { type Setting, type Settings, duration, parseObjectName, parseText, wholeNumber } from './setting.js';
+import {
+  type Setting,
+  type Settings,
+  FILE_PATH,
+  OBJECT_NAME,
+  duration,
+  parseObjectName,
+  parseText,
+  wholeNumber,
+} from './setting.js';
 
 /** The configuration of a responder, which serves the guests of one pool and needs no leader election. */
 export interface ResponderConfig extends Omit<
@@ -37,16 +46,15 @@ export function responderStalenessMs({ maxStalenessMs }: Pick<GuestConfig, 'maxS
 /** The name of the pod of a process, which its manifest sets. */
 const POD_NAME: Omit<Setting<string | undefined>, 'defaultValue'> & { parse: (text: string) => string } = {
   flag: 'pod-name',
-  placeholder: 'name',
   description: 'name of the pod of this process',
   defaultText: 'none',
   alternativeVariable: 'POD_NAME',
-  parse: parseObjectName,
+  ...OBJECT_NAME,
 };
 
 export const RESPONDER_SETTINGS: Settings<ResponderConfig> = {
   ...COMMON,
-  maxStalenessMs: { ...IPAM_SETTINGS.maxStalenessMs, parse: duration(MIN_RESPONDER_STALENESS_MS, 3_600_000) },
+  maxStalenessMs: { ...IPAM_SETTINGS.maxStalenessMs, ...duration('30s', MIN_RESPONDER_STALENESS_MS, 3_600_000) },
   pool: {
     flag: 'pool',
     placeholder: 'name',
@@ -59,10 +67,9 @@ export const RESPONDER_SETTINGS: Settings<ResponderConfig> = {
   podName: { ...POD_NAME, isRequired: true, defaultValue: '' },
   packetSocket: {
     flag: 'packet-socket',
-    placeholder: 'file',
     description: 'Unix socket of holdfast-packets, which sends and receives packets',
     defaultValue: '/run/holdfast-packets/packets.sock',
-    parse: parseText,
+    ...FILE_PATH,
   },
   guestInterface: {
     flag: 'guest-interface',
@@ -93,12 +100,9 @@ export const GUEST_SETTINGS: Settings<GuestConfig> = {
   ...COMMON_SETTINGS,
   guestGraceMs: {
     flag: 'guest-grace',
-    placeholder: 'duration',
     description:
       'how long a guest may have other addresses than its claim, after it started or the claim changed, before an event reports it',
-    defaultValue: 60_000,
-    defaultText: '60s',
-    parse: duration(100, 3_600_000),
+    ...duration('60s', 100, 3_600_000),
   },
   podName: { ...POD_NAME, defaultValue: undefined },
   responderImage: {
@@ -120,11 +124,10 @@ export const GUEST_SETTINGS: Settings<GuestConfig> = {
   },
   maxResponderPools: {
     flag: 'max-responder-pools',
-    placeholder: 'number',
     description: 'maximum number of pools that have responders; the oldest come first',
     defaultValue: 32,
     // the index of the tables has 48 bytes for each, and every responder reads it
-    parse: wholeNumber(0, 1_024),
+    ...wholeNumber(0, 1_024),
   },
   maxStalenessMs: IPAM_SETTINGS.maxStalenessMs,
 };

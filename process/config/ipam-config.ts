@@ -1,50 +1,38 @@
 import { DEFAULT_MAX_DERIVED_POOLS, type NadRightsConfig } from '../../api/networks/nad-rights.js';
 import { DEFAULT_GLOBAL_NAMESPACES } from '../../api/names.js';
-import {
-  type Settings,
-  duration,
-  parseBoolean,
-  parseObjectName,
-  parseObjectNames,
-  parseText,
-  wholeNumber,
-} from './setting.js';
+import { type Settings, BOOLEAN, OBJECT_NAME, OBJECT_NAMES, duration, parseText, wholeNumber } from './setting.js';
 
 /** What an administrator permits NetworkAttachmentDefinitions, by namespace. */
 export const RIGHTS_SETTINGS: Settings<NadRightsConfig> = {
   globalNamespaces: {
     flag: 'global-namespaces',
-    placeholder: 'name,...',
     description:
       'pools of NetworkAttachmentDefinitions in these namespaces serve all namespaces, like globalNamespaces of Multus; other ones serve their own namespace and those that they name',
     defaultValue: DEFAULT_GLOBAL_NAMESPACES,
     defaultText: DEFAULT_GLOBAL_NAMESPACES.join(),
-    parse: parseObjectNames,
+    ...OBJECT_NAMES,
   },
   capacityNamespaces: {
     flag: 'capacity-namespaces',
-    placeholder: 'name,...',
     description:
       "pools of NetworkAttachmentDefinitions in these namespaces may publish capacity on nodes; administrators' pools always may",
     defaultValue: [],
     defaultText: 'none',
-    parse: parseObjectNames,
+    ...OBJECT_NAMES,
   },
   enforceAddressOwnership: {
     flag: 'enforce-address-ownership',
-    placeholder: 'true|false',
     description:
       'drain pools of NetworkAttachmentDefinitions that have addresses of pools that do not serve their namespaces, also if both have equal subnets',
     defaultValue: false,
-    parse: parseBoolean,
+    ...BOOLEAN,
   },
   maxDerivedPools: {
     flag: 'max-derived-pools-per-namespace',
-    placeholder: 'number',
     description:
       'how many pools are derived from NetworkAttachmentDefinitions of one namespace that is not in --global-namespaces; existing pools stay',
     defaultValue: DEFAULT_MAX_DERIVED_POOLS,
-    parse: wholeNumber(0, 10_000),
+    ...wholeNumber(0, 10_000),
   },
 };
 
@@ -63,25 +51,20 @@ const DAY_MS = 24 * 3_600_000;
 export const BLOCK_SETTINGS: Settings<BlockConfig> = {
   blockMinFree: {
     flag: 'block-min-free',
-    placeholder: 'number',
     description: 'a node with fewer free addresses in its blocks of a pool gets another block',
     defaultValue: 8,
-    parse: wholeNumber(1, 65_536),
+    ...wholeNumber(1, 65_536),
   },
   blockMaxFree: {
     flag: 'block-max-free',
-    placeholder: 'number',
     description: 'a node with more free addresses in its blocks of a pool must release an unused block',
     defaultValue: 72, // a block of the default size and the default of block-min-free
-    parse: wholeNumber(1, 1_000_000),
+    ...wholeNumber(1, 1_000_000),
   },
   excessReleaseDelayMs: {
     flag: 'excess-release-delay',
-    placeholder: 'duration',
     description: 'how long a node must have more free addresses than block-max-free before a block is taken back',
-    defaultValue: 180_000,
-    defaultText: '180s',
-    parse: duration(100, DAY_MS),
+    ...duration('180s', 100, DAY_MS),
   },
 };
 
@@ -104,19 +87,15 @@ export interface LeakConfig {
 export const LEAK_SETTINGS: Settings<LeakConfig> = {
   collectAfterMs: {
     flag: 'collect-after',
-    placeholder: 'duration',
     description: 'how long a lease must appear leaked before it is released',
-    defaultValue: 60_000,
-    defaultText: '60s',
-    parse: duration(100, DAY_MS),
+    ...duration('60s', 100, DAY_MS),
   },
   agentNamespace: {
     flag: 'agent-namespace',
-    placeholder: 'name',
     description:
       'namespace of the agents: on a node with an agent, only the agent releases leases of pods that are gone',
     defaultValue: 'holdfast-agents',
-    parse: parseObjectName,
+    ...OBJECT_NAME,
   },
 };
 
@@ -139,17 +118,16 @@ export const AUDIT_SETTINGS: Settings<AuditConfig> = {
   },
   auditMaxMiB: {
     flag: 'audit-max-size',
-    placeholder: 'MiB',
     description: 'size of a file of the audit log in MiB, after which a new one begins',
     defaultValue: 100,
-    parse: wholeNumber(1, 10_000),
+    ...wholeNumber(1, 10_000),
+    placeholder: 'MiB',
   },
   auditMaxFiles: {
     flag: 'audit-max-files',
-    placeholder: 'number',
     description: 'number of files of the audit log, the current one included; older ones are deleted',
     defaultValue: 5,
-    parse: wholeNumber(1, 1_000),
+    ...wholeNumber(1, 1_000),
   },
 };
 

@@ -1,4 +1,4 @@
-import { type Settings, parseBindText, parseBoolean, parseText } from './setting.js';
+import { type Settings, BIND_ADDRESS, BOOLEAN, DIRECTORY_PATH } from './setting.js';
 
 /** How metrics are served. */
 export interface MetricsConfig {
@@ -15,27 +15,24 @@ export interface MetricsConfig {
 export const METRICS_SETTINGS: Settings<MetricsConfig> = {
   metricsBindAddress: {
     flag: 'metrics-bind-address',
-    placeholder: 'host:port',
     description: 'address for /metrics; 0 disables it. Without --metrics-secure it may be that of the probes',
     defaultValue: ':8443',
-    parse: parseBindText,
+    ...BIND_ADDRESS,
   },
   metricsSecure: {
     flag: 'metrics-secure',
-    placeholder: 'true|false',
     isValueOptional: true,
     description:
       'serve metrics over HTTPS, and only to users who may get /metrics: the API server reviews their bearer tokens. false: over HTTP, to everyone',
     defaultValue: true,
-    parse: parseBoolean,
+    ...BOOLEAN,
   },
   metricsCertDir: {
     flag: 'metrics-cert-dir',
-    placeholder: 'directory',
     description: 'directory with tls.crt and tls.key for metrics; read again when they change',
     defaultValue: undefined,
     defaultText: 'none, the process creates and renews a self-signed certificate',
-    parse: parseText,
+    ...DIRECTORY_PATH,
   },
   metricsAudiences: {
     flag: 'metrics-audiences',

@@ -23,6 +23,9 @@ export interface Setting<T> {
 /** The settings of a configuration: exactly one for each field. */
 export type Settings<Config> = { readonly [Field in keyof Config]-?: Setting<Config[Field]> };
 
+/** How the value of a setting is written and read. */
+type ValueForm<T> = Pick<Setting<T>, 'placeholder' | 'parse'>;
+
 const PREFIX = 'HOLDFAST_';
 
 export function variableOf(setting: Setting<unknown>): string {
@@ -34,35 +37,48 @@ export function parseText(text: string): string {
   return text;
 }
 
-export function parseBoolean(text: string): boolean {
-  if (text !== 'true' && text !== 'false') throw new TypeError('must be true or false');
-  return text === 'true';
-}
+export const FILE_PATH: ValueForm<string> = { placeholder: 'file', parse: parseText };
+export const DIRECTORY_PATH: ValueForm<string> = { placeholder: 'directory', parse: parseText };
 
-/** Checks a bind address and returns its text. */
-export function parseBindText(text: string): string {
-  parseBindAddress(text);
-  return text;
-}
+export const BOOLEAN: ValueForm<boolean> = {
+  placeholder: 'true|false',
+  parse: (text) => {
+    if (text !== 'true' && text !== 'false') throw new TypeError('must be true or false');
+    return text === 'true';
+  },
+};
 
-export function parseHttpsUrl(text: string): string {
-  if (!URL.canParse(text) || new URL(text).protocol !== 'https:') throw new TypeError('must be an https:// URL');
-  return text;
-}
+export const BIND_ADDRESS: ValueForm<string> = {
+  placeholder: 'host:port',
+  parse: (text) => {
+    parseBindAddress(text);
+    return text;
+  },
+};
 
-const OBJECT_NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
+export const HTTPS_URL: ValueForm<string> = {
+  placeholder: 'url',
+  parse: (text) => {
+    if (!URL.canParse(text) || new URL(text).protocol !== 'https:') throw new TypeError('must be an https:// URL');
+    return text;
+  },
+};
+
+const OBJECT_NAME_PATTERN = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
 
 export function parseObjectName(text: string): string {
-  if (text.length > 253 || !OBJECT_NAME.test(text)) {
+  if (text.length > 253 || !OBJECT_NAME_PATTERN.test(text)) {
     throw new TypeError('must be the name of a Kubernetes object: lower-case letters, digits, - and .');
   }
   return text;
 }
 
-/** Reads names separated by commas; an empty text gives none. */
-export function parseObjectNames(text: string): string[] {
-  return text.trim() === '' ? [] : text.split(',').map((name) => parseObjectName(name.trim()));
-}
+export const OBJECT_NAME: ValueForm<string> = { placeholder: 'name', parse: parseObjectName };
+/** Names separated by commas; an empty text gives none. */
+export const OBJECT_NAMES: ValueForm<string[]> = {
+  placeholder: 'name,...',
+  parse: (text) => (text.trim() === '' ? [] : text.split(',').map((name) => parseObjectName(name.trim()))),
+};
 
 export function oneOf<T extends string>(...allowed: readonly T[]): (text: string) => T {
   return (text) => {
@@ -72,19 +88,20 @@ export function oneOf<T extends string>(...allowed: readonly T[]): (text: string
   };
 }
 
-export function wholeNumber(least: number, most: number): (text: string) => number {
-  return (text) => {
+export function wholeNumber(least: number, most: number): ValueForm<number> {
+  const parse = (text: string) => {
     const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
     if (!(value >= least && value <= most)) throw new TypeError(`must be a whole number from ${least} to ${most}`);
     return value;
   };
+  return { placeholder: 'number', parse };
 }
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
-/** Reads a duration in Go's notation with one unit: `500ms`, `30s`, `5m`, `1h`. @returns milliseconds */
-export function duration(leastMs: number, mostMs: number): (text: string) => number {
-  return (text) => {
+/** A duration in milliseconds, written in Go's notation with one unit: `500ms`, `30s`, `5m`, `1h`. */
+export function duration(defaultText: string, leastMs: number, mostMs: number) {
+  const parse = (text: string) => {
     const { amount = '', unit = '' } = /^(?<amount>\d{1,9})(?<unit>ms|s|m|h)$/.exec(text)?.groups ?? {};
     const ms = Number(amount) * (UNIT_MS[unit] ?? Number.NaN);
     if (!(ms >= leastMs && ms <= mostMs)) {
@@ -92,4 +109,5 @@ export function duration(leastMs: number, mostMs: number): (text: string) => num
     }
     return ms;
   };
+  return { placeholder: 'duration', defaultText, defaultValue: parse(defaultText), parse };
 }
