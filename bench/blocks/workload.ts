@@ -37,10 +37,6 @@ export class Workload {
     this.#onNode = deps.agents.map(() => 0);
   }
 
-  get running(): number {
-    return this.#pods.length;
-  }
-
   /** Starts pods, evenly distributed over nodes and time. */
   wave(pods: number, lastsMs: number): void {
     const { time, random, agents } = this.#deps;

@@ -85,10 +85,6 @@ export class CapacityWorld {
     return this.#bound().reduce((sum, { requested, leases }) => sum + requested - leases, 0);
   }
 
-  get cooling(): number {
-    return this.#cooling.reduce((sum, { count }) => sum + count, 0);
-  }
-
   /** Pending pods that could run with the free addresses. */
   get starving(): SimulatedPod[] {
     return [...this.pods.values()].filter(

@@ -43,11 +43,6 @@ export class LaggingInformer<T extends KubeObject, S extends KubeObject = T> ext
     this.#listHandlers.push(handler);
   }
 
-  /** The number of events that it has not read. */
-  get lag(): number {
-    return this.#events.length - this.#position;
-  }
-
   /** Lists the objects. Those that were created and deleted since the last list are never shown. */
   list(): void {
     if (this.#isStopped) return;

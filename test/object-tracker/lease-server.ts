@@ -3,13 +3,13 @@ import type { AddressLease, AddressLeaseSpec, LeaseOwner } from '../../api/addre
 import { readLease } from '../../addressing/lease/lease.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { MemoryTransport } from '../../kube/testing/memory-transport.js';
-import type { Admission, TrackedEvent } from '../../kube/testing/object-tracker.js';
+import type { Admission } from '../../kube/testing/object-tracker.js';
 import { INVALID, refusal } from '../../kube/testing/refusals.js';
 
 /** Called with the lease before and after each write; undefined if there is none. */
 export type LeaseObserver = (before: AddressLease | undefined, after: AddressLease | undefined) => void;
 
-/** An API server with the rules of the CRD of AddressLeases. Readers may read only the log, so that each can be as stale as a test needs. */
+/** An API server with the rules of the CRD of AddressLeases. */
 export class LeaseServer extends MemoryTransport {
   constructor(observe: LeaseObserver = () => undefined) {
     super();
@@ -21,10 +21,6 @@ export class LeaseServer extends MemoryTransport {
 
   get leases(): ReadonlyMap<string, AddressLease> {
     return this.tracker.objects(ADDRESS_LEASES);
-  }
-
-  get log(): readonly TrackedEvent<AddressLease>[] {
-    return this.tracker.events(ADDRESS_LEASES);
   }
 }
 
