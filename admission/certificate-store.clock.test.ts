@@ -22,8 +22,7 @@ describe('certificates that a replica created while its clock was ahead', functi
   }
 
   it('are valid when the clock is right, and stay', async () => {
-    replicas.start();
-    await replicas.settle();
+    await replicas.startAndSettle();
     const [made] = replicas.served;
     replicas.clock.setBack(300 * DAY_MS);
     replicas.start();
@@ -35,8 +34,7 @@ describe('certificates that a replica created while its clock was ahead', functi
 
   for (const restarts of [false, true]) {
     it(`are replaced if they are not valid yet${restarts ? ' when a replica starts' : ''}, and no replica is ready before`, async () => {
-      replicas.start();
-      await replicas.settle();
+      await replicas.startAndSettle();
       replicas.clock.setBack(BACKDATE_MS + DAY_MS);
       replicas.api.before = () => {
         throw new TransportError('unsent', 'connection refused');
@@ -63,8 +61,7 @@ describe('certificates that a replica created while its clock was ahead', functi
       const early = await applyCertificateStep('make-all', undefined, { now, names: ['x'] });
       replicas.api.tracker.put(SECRETS, writeMaterial(replicas.secret, early));
       replicas.start({ aheadMs: days * DAY_MS });
-      replicas.start();
-      await replicas.settle();
+      await replicas.startAndSettle();
       for (let round = 0; round < 20; round++) {
         for (const store of replicas.stores) store.wake();
         await replicas.advance(60_000);

@@ -23,8 +23,7 @@ describe('the certificates of an admission server', function () {
   for (const resource of KINDS) {
     it(`are created at the first start, stored in a Secret, and trusted by a ${resource.kind}`, async () => {
       replicas = new CertificateReplicas(resource);
-      replicas.start();
-      await replicas.settle();
+      await replicas.startAndSettle();
       expect(replicas.bundles.map((bundle) => bundle.length)).to.deep.equal([1, 1]);
       expect(replicas.isTrusted(0)).to.be.true;
       expect(replicas.writes()).to.deep.equal(['PUT secrets', `PATCH ${resource.plural}`]);
@@ -32,8 +31,7 @@ describe('the certificates of an admission server', function () {
   }
 
   it('are trusted by another configuration for the same server when it exists', async () => {
-    replicas.start();
-    await replicas.settle();
+    await replicas.startAndSettle();
     const webhooks = [{ name: 'c', clientConfig: { service: { name: 'holdfast-webhook' } } }];
     replicas.putConfiguration({ metadata: { name: 'another' }, webhooks });
     replicas.stores[0]?.wake();
@@ -44,8 +42,7 @@ describe('the certificates of an admission server', function () {
     const [type, labels] = ['kubernetes.io/tls', { app: 'holdfast' }];
     const { metadata } = replicas.secret;
     replicas.api.tracker.put(SECRETS, { ...replicas.secret, type, metadata: { ...metadata, labels } });
-    replicas.start();
-    await replicas.settle();
+    await replicas.startAndSettle();
     expect(replicas.stores[0]?.ready()).to.be.undefined;
     expect(replicas.secret).to.deep.include({ type });
     expect(replicas.secret.metadata.labels).to.deep.equal(labels);
@@ -53,8 +50,7 @@ describe('the certificates of an admission server', function () {
   });
 
   it('are not ready after they have expired', async () => {
-    replicas.start();
-    await replicas.settle();
+    await replicas.startAndSettle();
     const end = Date.parse(new X509Certificate(replicas.served[0]?.cert ?? '').validTo);
     replicas.api.before = () => {
       throw new TransportError('unsent', 'connection refused');
@@ -76,19 +72,16 @@ describe('the certificates of an admission server', function () {
   });
 
   it('are read from an existing Secret without a write', async () => {
-    replicas.start();
-    await replicas.settle();
+    await replicas.startAndSettle();
     const before = replicas.api.requests.length;
-    replicas.start();
-    await replicas.settle();
+    await replicas.startAndSettle();
     expect(replicas.served[1]).to.deep.equal(replicas.served[0]);
     expect(replicas.writes(before)).to.deep.equal([]);
   });
 
   it('are renewed by one of two replicas at two thirds of their lifetime', async () => {
     replicas.start();
-    replicas.start();
-    await replicas.settle();
+    await replicas.startAndSettle();
     const before = replicas.api.requests.length;
     const [old] = replicas.served;
     await replicas.advance((SERVING_LIFETIME_MS * 2) / 3 + 1000);
@@ -103,8 +96,7 @@ describe('the certificates of an admission server', function () {
 
   it('change to a new CA while API servers trust the served certificate at any time', async () => {
     replicas.start();
-    replicas.start();
-    await replicas.settle();
+    await replicas.startAndSettle();
     const [firstCa] = replicas.bundles[0] ?? [];
     const sizes = new Set<number>();
     let before = replicas.bundles[0] ?? [];
@@ -127,8 +119,7 @@ describe('the certificates of an admission server', function () {
   });
 
   it('are signed by a new CA only when the configuration trusts it', async () => {
-    replicas.start();
-    await replicas.settle();
+    await replicas.startAndSettle();
     const [firstCa] = replicas.bundles[0] ?? [];
     let refuse = true;
     replicas.api.before = (request: ApiRequest) => {
@@ -149,8 +140,7 @@ describe('the certificates of an admission server', function () {
   });
 
   it('are trusted again after the caBundle was emptied', async () => {
-    replicas.start();
-    await replicas.settle();
+    await replicas.startAndSettle();
     const configuration = structuredClone(replicas.configuration);
     for (const { clientConfig } of configuration.webhooks ?? []) delete clientConfig.caBundle;
     replicas.putConfiguration(configuration);
@@ -166,8 +156,7 @@ describe('the certificates of an admission server', function () {
   for (const [damage, change] of Object.entries(damages)) {
     it(`are replaced after the Secret was ${damage}, while API servers trust each replica at any time`, async () => {
       replicas.start();
-      replicas.start();
-      await replicas.settle();
+      await replicas.startAndSettle();
       const [shown] = replicas.served;
       let before = replicas.bundles[0] ?? [];
       const [firstCa] = before;
@@ -208,14 +197,12 @@ describe('the certificates of an admission server', function () {
   });
 
   it('are renewed before a replica is ready, if a TLS server cannot load the text after the certificate', async () => {
-    replicas.start();
-    await replicas.settle();
+    await replicas.startAndSettle();
     const { data = {} } = replicas.secret;
     const cert = replicas.served[0]?.cert ?? '';
     const cut = Buffer.from(`${cert}${cert.slice(0, 300)}\n-----END CERTIFICATE-----\n`).toString('base64');
     replicas.api.tracker.put(SECRETS, { ...replicas.secret, data: { ...data, 'tls.crt': cut } });
-    replicas.start();
-    await replicas.settle();
+    await replicas.startAndSettle();
     expect(replicas.stores[1]?.ready()).to.be.undefined;
     expect(describeLoadError(replicas.served[1]!)).to.be.undefined;
     expect(replicas.isTrusted(1)).to.be.true;
@@ -235,8 +222,7 @@ describe('the certificates of an admission server', function () {
   });
 
   it('stay in use and ready after the Secret was deleted, and are replaced later when it exists', async () => {
-    replicas.start();
-    await replicas.settle();
+    await replicas.startAndSettle();
     const [shown] = replicas.served;
     const { metadata } = replicas.secret;
     replicas.api.tracker.remove(SECRETS, SECRET);
@@ -253,8 +239,7 @@ describe('the certificates of an admission server', function () {
   });
 
   it('stay in use and ready while the API server is unavailable', async () => {
-    replicas.start();
-    await replicas.settle();
+    await replicas.startAndSettle();
     const [shown] = replicas.served;
     replicas.api.before = () => {
       throw new TransportError('unsent', 'connection refused');

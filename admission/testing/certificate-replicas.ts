@@ -81,6 +81,12 @@ export class CertificateReplicas {
     store.start((pair) => (this.served[index] = pair));
   }
 
+  /** Starts a replica, and lets all replicas do what is due then. */
+  async startAndSettle(given?: Parameters<CertificateReplicas['start']>[0]): Promise<void> {
+    this.start(given);
+    await this.settle();
+  }
+
   /** Everything that is due now is done. */
   async settle(): Promise<void> {
     await this.clock.untilAlarmsSet(this.stores.length);
