@@ -6,8 +6,9 @@ const DATA = podInterfaceName('data');
 const EXTRA = podInterfaceName('extra');
 
 describeStory('An interface plugged into a running VM', (story) => {
+  beforeEach(() => story().network('blue'));
+
   it('gets its claim at once, and the running launcher references it', async () => {
-    await story().network('blue');
     await story().runVm('vm1', { data: 'blue' });
     const [launcher] = await story().launchers('vm1');
     await story().plugInterface('vm1', 'extra', 'blue');
@@ -18,7 +19,6 @@ describeStory('An interface plugged into a running VM', (story) => {
   });
 
   it('loses its claim when it is unplugged, and the other interface keeps its own', async () => {
-    await story().network('blue');
     await story().runVm('vm1', { data: 'blue', extra: 'blue' });
     const kept = await story().waitForClaim('vm1.data');
     await story().waitForClaim('vm1.extra');
@@ -29,7 +29,6 @@ describeStory('An interface plugged into a running VM', (story) => {
   });
 
   it('can be plugged again under the same name after it was unplugged', async () => {
-    await story().network('blue');
     await story().runVm('vm1', { data: 'blue', extra: 'blue' });
     await story().unplugInterface('vm1', 'extra');
     await story().waitDetached('vm1', 'extra');
@@ -40,7 +39,6 @@ describeStory('An interface plugged into a running VM', (story) => {
   });
 
   it('loses its claim when it is removed from the spec of a stopped VM', async () => {
-    await story().network('blue');
     await story().createVm('vm1', { data: 'blue', extra: 'blue' }, { running: false });
     await story().waitForClaims(['vm1.data', 'vm1.extra']);
     await story().removeFromSpec('vm1', 'extra');
@@ -48,7 +46,6 @@ describeStory('An interface plugged into a running VM', (story) => {
   });
 
   it('keeps its claim while the running VM still has it, although its spec has not', async () => {
-    await story().network('blue');
     await story().runVm('vm1', { data: 'blue', extra: 'blue' });
     const claim = await story().waitForClaim('vm1.extra');
     await story().removeFromSpec('vm1', 'extra');

@@ -3,8 +3,9 @@ import { podInterfaceName } from '../../api/pod.js';
 import { describeStory, itOnBed } from '../../bed/story/describe.js';
 
 describeStory('A VM with a persistent network', (story) => {
+  beforeEach(() => story().network('blue'));
+
   it('has a claim with its owner before it first runs', async () => {
-    await story().network('blue');
     const vm = await story().createVm('vm1', { data: 'blue' }, { running: false });
     const claim = await story().waitForClaim('vm1.data');
 
@@ -24,7 +25,6 @@ describeStory('A VM with a persistent network', (story) => {
   });
 
   it('has a launcher that references the claim, and keeps the claim through stop and start', async () => {
-    await story().network('blue');
     await story().runVm('vm1', { data: 'blue' });
     const claim = await story().waitForClaim('vm1.data');
     expect(await story().references('vm1')).to.deep.equal([{ [podInterfaceName('data')]: 'vm1.data' }]);
@@ -37,7 +37,6 @@ describeStory('A VM with a persistent network', (story) => {
   });
 
   it('keeps its claim through a restart', async () => {
-    await story().network('blue');
     const before = await story().runVm('vm1', { data: 'blue' });
     const claim = await story().waitForClaim('vm1.data');
     await story().restart('vm1');
@@ -49,7 +48,6 @@ describeStory('A VM with a persistent network', (story) => {
   });
 
   it('has no claim for a network without allowPersistentIPs', async () => {
-    await story().network('blue');
     await story().network('green', { persistent: false });
     await story().runVm('vm1', { data: 'blue', other: 'green' });
     expect(await story().claimNames()).to.deep.equal(['vm1.data']);
@@ -57,7 +55,6 @@ describeStory('A VM with a persistent network', (story) => {
   });
 
   it('has the same claim when a killed launcher is replaced', async () => {
-    await story().network('blue');
     const before = await story().runVm('vm1', { data: 'blue' });
     const claim = await story().waitForClaim('vm1.data');
     await story().killLauncher('vm1');
@@ -68,8 +65,9 @@ describeStory('A VM with a persistent network', (story) => {
 });
 
 describeStory('A live migration', (story) => {
+  beforeEach(() => story().network('blue'));
+
   it('has the same claim on source and target, and afterwards on the target alone', async () => {
-    await story().network('blue');
     await story().runVm('vm1', { data: 'blue' });
     const claim = await story().waitForClaim('vm1.data');
     await story().migrate('vm1', 'Succeeded', async () => {
@@ -84,7 +82,6 @@ describeStory('A live migration', (story) => {
   });
 
   itOnBed('that fails leaves the claim with the source', async (bed) => {
-    await story().network('blue');
     await story().runVm('vm1', { data: 'blue' });
     const claim = await story().waitForClaim('vm1.data');
     const mend = bed.switches.set({ migration: 'fail' }, { namespace: story().namespace });
@@ -96,7 +93,6 @@ describeStory('A live migration', (story) => {
   });
 
   itOnBed('that is aborted leaves the claim with the source', async (bed) => {
-    await story().network('blue');
     await story().runVm('vm1', { data: 'blue' });
     bed.switches.set({ migration: 'hold' }, { namespace: story().namespace });
     const migration = await story().migrations.start('vm1');
@@ -108,7 +104,6 @@ describeStory('A live migration', (story) => {
   });
 
   it('after an eviction keeps the claim on another node', async () => {
-    await story().network('blue');
     const before = await story().runVm('vm1', { data: 'blue' }, { evictionStrategy: 'LiveMigrate' });
     const claim = await story().waitForClaim('vm1.data');
     await story().migrations.evict('vm1');
@@ -118,9 +113,10 @@ describeStory('A live migration', (story) => {
 });
 
 describeStory('Deleting a VM', (story) => {
+  beforeEach(() => story().network('blue'));
+
   for (const cascade of ['Background', 'Foreground'] as const) {
     it(`with ${cascade.toLowerCase()} propagation deletes its claims`, async () => {
-      await story().network('blue');
       await story().runVm('vm1', { data: 'blue', second: 'blue' });
       await story().waitForClaims(['vm1.data', 'vm1.second']);
       await story().deleteVm('vm1', cascade);
@@ -129,7 +125,6 @@ describeStory('Deleting a VM', (story) => {
     });
 
     itOnBed(`with ${cascade.toLowerCase()} propagation keeps the claim while the guest shuts down`, async (bed) => {
-      await story().network('blue');
       await story().runVm('vm1', { data: 'blue' });
       const letGo = bed.switches.set({ holdTermination: true }, { namespace: story().namespace, name: 'vm1' });
       await story().deleteVm('vm1', cascade);
@@ -143,7 +138,6 @@ describeStory('Deleting a VM', (story) => {
   }
 
   it('while it is stopped deletes its claims', async () => {
-    await story().network('blue');
     await story().createVm('vm1', { data: 'blue' }, { running: false });
     await story().waitForClaim('vm1.data');
     await story().deleteVm('vm1', 'Background');
@@ -151,7 +145,6 @@ describeStory('Deleting a VM', (story) => {
   });
 
   it('while it is stopped, with orphan propagation, releases its addresses at once', async () => {
-    await story().network('blue');
     await story().createVm('vm1', { data: 'blue' }, { running: false });
     await story().waitForClaim('vm1.data');
     await story().deleteVm('vm1', 'Orphan');
@@ -159,7 +152,6 @@ describeStory('Deleting a VM', (story) => {
   });
 
   it('with orphan propagation leaves the claim with the running VMI, and a VM that adopts the VMI gets it', async () => {
-    await story().network('blue');
     const vmi = await story().runVm('vm1', { data: 'blue' });
     const claim = await story().waitForClaim('vm1.data');
 
@@ -175,7 +167,6 @@ describeStory('Deleting a VM', (story) => {
   });
 
   it('with orphan propagation deletes the claim when the orphaned VMI ends', async () => {
-    await story().network('blue');
     const vmi = await story().runVm('vm1', { data: 'blue' });
     await story().deleteVm('vm1', 'Orphan');
     await story().claims.waitForOwner('vm1.data', 'VirtualMachineInstance', vmi.metadata.uid);
@@ -184,7 +175,6 @@ describeStory('Deleting a VM', (story) => {
   });
 
   it('and creating one with the same name creates a new claim', async () => {
-    await story().network('blue');
     await story().runVm('vm1', { data: 'blue' });
     const claim = await story().waitForClaim('vm1.data');
     await story().deleteVm('vm1', 'Background');
@@ -197,7 +187,6 @@ describeStory('Deleting a VM', (story) => {
   });
 
   it('and creating one with the same name waits while the old claim has another finalizer, and says so', async () => {
-    await story().network('blue');
     await story().createVm('vm1', { data: 'blue' }, { running: false });
     const claim = await story().waitForClaim('vm1.data');
     await story().claims.setFinalizer('vm1.data', 'example.org/keep', true);
@@ -215,7 +204,6 @@ describeStory('Deleting a VM', (story) => {
   });
 
   it('does not delete the claim of a VMI that a foreign finalizer keeps', async () => {
-    await story().network('blue');
     await story().runVm('vm1', { data: 'blue' });
     await story().setVmiFinalizer('vm1', 'example.org/keep', true);
     await story().deleteVm('vm1', 'Background');
