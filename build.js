@@ -3,6 +3,7 @@
 // of nodes, by default for all; sbom.cdx.json and THIRD-PARTY-LICENSES.txt.
 import { chmod, rm, stat } from 'node:fs/promises';
 import { build } from 'esbuild';
+import { BUNDLE, PROCESS_BUNDLES } from './build/bundle-options.js';
 import { writeThirdParties } from './build/third-parties.js';
 import { buildPage, textOf } from './cli/ui/page/build.js';
 import { buildPlugin } from './cni/plugin/build.js';
@@ -11,44 +12,13 @@ import { buildPackets } from './guest/packets/build.js';
 // An earlier build may have left chunks that are no longer used.
 await rm('dist', { recursive: true, force: true });
 
-const usual = {
-  bundle: true,
-  platform: 'node',
-  target: 'node20',
-  // Identifiers keep their names, so that a stack trace can be read.
-  minifySyntax: true,
-  minifyWhitespace: true,
-  legalComments: 'none',
-  metafile: true,
-  // The paths of packages stay below node_modules/ if that is a link, as in a release.
-  preserveSymlinks: true,
-  alias: {
-    http: './build/light/http.cjs',
-    'node:http': './build/light/http.cjs',
-    'node:http2': './build/light/http2.cjs',
-    'body-parser': './build/light/body-parser.cjs',
-    '@opentelemetry/api': './build/light/opentelemetry.cjs',
-    'prom-client': './build/light/prom-client.cjs',
-    undici: './build/light/undici.cjs',
-  },
-  logLevel: 'warning',
-};
-const processes = await build({
-  ...usual,
-  entryPoints: ['holdfast.ts'],
-  outdir: 'dist',
-  splitting: true,
-  format: 'esm',
-  chunkNames: '[name]-[hash]',
-  // CommonJS packages inside the bundle call require() for Node's own modules.
-  banner: { js: "import{createRequire as makeRequire}from'node:module';const require=makeRequire(import.meta.url);" },
-});
+const processes = await build(PROCESS_BUNDLES);
 // The web page of the plugin is a text inside of it.
-const page = await buildPage(usual);
+const page = await buildPage(BUNDLE);
 // One file, which may be installed in any folder under a name without extension: outside of a package, Node treats it as CommonJS.
 const KUBECTL_PLUGIN = 'dist/kubectl-holdfast.cjs';
 const cli = await build({
-  ...usual,
+  ...BUNDLE,
   entryPoints: ['cli/main.ts'],
   outfile: KUBECTL_PLUGIN,
   format: 'cjs',
