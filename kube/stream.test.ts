@@ -109,6 +109,13 @@ describe('Transport.stream', () => {
     caller.abort();
     await Promise.all(streams);
   });
+
+  it('resumes the TLS session of an earlier request on its new connection', async () => {
+    harness.connect((request) => (request.path === '/w' ? { lines: [1], then: 'end' } : OK));
+    await harness.transport.request({ method: 'GET', path: '/x' });
+    expect(await collect()).to.deep.equal({ values: [1], fault: 'end' });
+    expect(harness.server).to.include({ connections: 2, resumed: 1 });
+  });
 });
 
 describe('Transport.chunks', () => {

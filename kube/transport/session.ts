@@ -1,4 +1,5 @@
-import { Agent } from 'undici';
+import { createSecureContext } from 'node:tls';
+import { Agent, buildConnector } from 'undici';
 import type { Clock } from '../clock.js';
 import type { Credentials, RequestHeaders, TlsOptions } from './credentials.js';
 
@@ -98,17 +99,22 @@ export class SessionCache {
   }
 
   #replaceAgents(tls: TlsOptions): { requests: Agent; streams: Agent } {
+    // Both agents share certificates that are parsed once, and TLS sessions, which new connections resume.
+    const { ca, cert, key, ...checks } = tls;
+    const secureContext = createSecureContext({ ca, cert, key });
+    const keepAlive = { keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS };
+    const connect = buildConnector({ ...checks, ...keepAlive, secureContext, timeout: CONNECT_TIMEOUT_MS });
     // Running requests and streams finish on the old connections.
     for (const agent of this.#agents) {
       const forget = () => void this.#agents.delete(agent);
       agent.close().then(forget, forget);
     }
-    const requests = this.#makeAgent(tls, this.#options.connections);
-    const streams = this.#makeAgent(tls, null);
+    const requests = this.#makeAgent(connect, this.#options.connections);
+    const streams = this.#makeAgent(connect, null);
     return { requests, streams };
   }
 
-  #makeAgent(tls: TlsOptions, connections: number | null): Agent {
+  #makeAgent(connect: buildConnector.connector, connections: number | null): Agent {
     const agent = new Agent({
       connections,
       pipelining: 1,
@@ -116,7 +122,7 @@ export class SessionCache {
       // Our own deadlines cover the queue, the headers and the body together.
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: { ...tls, timeout: CONNECT_TIMEOUT_MS, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS },
+      connect,
     });
     this.#agents.add(agent);
     return agent;

@@ -47,6 +47,8 @@ export class FaultServer {
   readonly seen: SeenRequest[] = [];
   /** TLS connections made since the start. */
   connections = 0;
+  /** Those of them that resumed a TLS session. */
+  resumed = 0;
   #server: Server;
   /** By the client's port: a TLS socket cannot be reset, the one below it can. */
   #sockets = new Map<number, Socket>();
@@ -84,6 +86,7 @@ export class FaultServer {
     this.resetConnections();
     this.seen.length = 0;
     this.connections = 0;
+    this.resumed = 0;
   }
 
   handle(handler: Handler): void {
@@ -154,8 +157,9 @@ export class FaultServer {
       void this.#answer(request, response);
     });
     server.keepAliveTimeout = 0;
-    server.on('secureConnection', () => {
+    server.on('secureConnection', (socket) => {
       this.connections++;
+      if (socket.isSessionReused()) this.resumed++;
     });
     server.on('connection', (socket: Socket) => {
       const port = socket.remotePort ?? 0;
