@@ -89,12 +89,13 @@ async function main(): Promise<number> {
   });
 }
 
-try {
-  process.exit(await main());
-} catch (error) {
-  const usage = error instanceof UsageError;
-  process.stderr.write(
-    `holdfast: ${messageOf(error)}\n${usage ? `See: ${error.helpCommand ?? 'holdfast --help'}\n` : ''}`,
-  );
-  process.exit(usage ? 2 : 1);
-}
+main().then(
+  (code) => process.exit(code),
+  (error: unknown) => {
+    const usage = error instanceof UsageError;
+    process.stderr.write(
+      `holdfast: ${messageOf(error)}\n${usage ? `See: ${error.helpCommand ?? 'holdfast --help'}\n` : ''}`,
+    );
+    process.exit(usage ? 2 : 1);
+  },
+);

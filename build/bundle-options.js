@@ -1,4 +1,5 @@
 // How esbuild makes the bundles.
+import { PARTS } from './parts.js';
 
 export const BUNDLE = {
   bundle: true,
@@ -12,8 +13,6 @@ export const BUNDLE = {
   // The paths of packages stay below node_modules/ if that is a link, as in a release.
   preserveSymlinks: true,
   alias: {
-    http: './build/light/http.cjs',
-    'node:http': './build/light/http.cjs',
     'node:http2': './build/light/http2.cjs',
     'body-parser': './build/light/express-parts.cjs',
     '@opentelemetry/api': './build/light/opentelemetry.cjs',
@@ -23,15 +22,9 @@ export const BUNDLE = {
   logLevel: 'warning',
 };
 
-export const PROCESS_BUNDLES = {
+const LIGHTER = {
   ...BUNDLE,
-  entryPoints: ['holdfast.ts'],
-  outdir: 'dist',
-  splitting: true,
-  format: 'esm',
-  chunkNames: '[name]-[hash]',
-  // CommonJS packages inside the bundle call require() for Node's own modules.
-  banner: { js: "import{createRequire as makeRequire}from'node:module';const require=makeRequire(import.meta.url);" },
+  format: 'cjs',
   alias: {
     ...BUNDLE.alias,
     'mime-types': './build/light/express-parts.cjs',
@@ -40,3 +33,41 @@ export const PROCESS_BUNDLES = {
     'serve-static': './build/light/express-parts.cjs',
   },
 };
+
+/** Packages that only some starts need, with the files that contain them. */
+const LATER = { '@kubernetes/client-node/dist/config.js': 'kubeconfig', 'node-forge': 'node-forge' };
+const LAUNCHER = { ...LIGHTER, entryPoints: { holdfast: 'build/launcher.js' }, format: 'esm' };
+
+/** One file for each process: a start would need a tenth more time for files that processes share. */
+const PROCESSES = Object.entries(PARTS).map(([name, parts]) => ({
+  ...LIGHTER,
+  entryPoints: { [name]: 'holdfast.ts' },
+  define: { 'import.meta.dirname': '__dirname' },
+  plugins: [leaveOut(parts)],
+}));
+
+const PACKAGES = Object.entries(LATER).map(([path, name]) => ({ ...LIGHTER, entryPoints: { [name]: path } }));
+
+export const BUNDLES_OF_PROCESSES = [LAUNCHER, ...PROCESSES, ...PACKAGES].map((options) => ({
+  ...options,
+  outdir: 'dist',
+  outExtension: options.format === 'cjs' ? { '.js': '.cjs' } : {},
+}));
+
+/** Leaves out the other modules that holdfast.ts imports when it needs them, and the packages that have a file of their own. */
+function leaveOut(parts) {
+  const kept = parts.map((part) => `./${part}.js`);
+  const isLeftOut = ({ kind, importer, path }) =>
+    kind === 'dynamic-import' && importer.endsWith('/holdfast.ts') && !kept.includes(path);
+  return {
+    name: 'leave-out',
+    setup({ onResolve }) {
+      onResolve({ filter: /^\.\// }, (request) =>
+        isLeftOut(request) ? { path: request.path, external: true } : undefined,
+      );
+      onResolve({ filter: /^[@n]/ }, ({ path }) =>
+        path in LATER ? { path: `./${LATER[path]}.cjs`, external: true } : undefined,
+      );
+    },
+  };
+}

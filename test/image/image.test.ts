@@ -17,6 +17,8 @@ const { licenceOf, noticesOf } = (await import(pathToFileURL(join(ROOT, 'build',
   noticesOf: (components: readonly object[]) => string;
 };
 
+const { PARTS } = (await import(pathToFileURL(join(ROOT, 'build', 'parts.js')).href)) as { PARTS: object };
+
 /** A component of the SBOM. */
 interface Component {
   readonly group?: string;
@@ -66,14 +68,13 @@ describe('The container image', function () {
     return Promise.all(names.map(async (name): Promise<[string, string]> => [name, await hash(name)]));
   }
 
-  it('has the executable, the kubectl plugin, the Go programs of its architecture, licences and an SBOM', () => {
-    const named = files.filter((path) => !/^opt\/holdfast\/dist\/[\w-]+-[A-Z0-9]{8}\.js$/.test(path));
-    expect(named).to.deep.equal(
+  it('has the executable with a file for each process, the kubectl plugin, the Go programs of its architecture, licences and an SBOM', () => {
+    expect(files).to.deep.equal(
       [
         'LICENSE',
         'package.json',
         'dist/holdfast.js',
-        'dist/kubectl-holdfast.cjs',
+        ...[...Object.keys(PARTS), 'kubeconfig', 'kubectl-holdfast', 'node-forge'].map((name) => `dist/${name}.cjs`),
         `dist/cni/holdfast-linux-${ARCHITECTURE}`,
         'dist/packets/holdfast-packets',
         'dist/THIRD-PARTY-LICENSES.txt',

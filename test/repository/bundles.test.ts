@@ -1,47 +1,70 @@
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { expect } from 'chai';
 import { type BuildOptions, type Metafile, build } from 'esbuild';
+import { messageOf } from '../../kube/errors.js';
+import { readCommandLine } from '../../process/command-line.js';
+import { ROOT } from '../source-files.js';
 
 /** Packages that only some starts need, or none. Loading them takes as long as a tenth of the start of a process, each. */
 const LATER = ['@kubernetes/client-node', 'mime-db', 'node-forge', 'qs', 'send', 'serve-static'];
-const PROCESSES = ['capacity', 'cni/agent', 'controller', 'guest', 'guest/responder-process', 'ipam', 'webhook'];
-const OPTIONS = '../../build/bundle-options.js';
 
-/** Returns the sources that load with the file of a bundle. */
-function sourcesOf(path: string, outputs: Metafile['outputs'], seen = new Set<string>()): string[] {
-  const output = outputs[path];
-  if (output === undefined || seen.has(path)) return [];
-  seen.add(path);
-  const imported = output.imports.filter(({ kind }) => kind === 'import-statement');
-  return [...Object.keys(output.inputs), ...imported.flatMap((each) => sourcesOf(each.path, outputs, seen))];
-}
-
-/** Returns the packages that load with the bundle of a source, and the source itself. */
-function loadedWith(entry: string, { outputs }: Metafile): Set<string> {
-  const [path = entry] = Object.keys(outputs).filter((each) => outputs[each]?.entryPoint === entry);
-  return new Set(
-    sourcesOf(path, outputs).map((source) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(source)?.[1] ?? source),
-  );
-}
+// JavaScript without types, because Node.js runs it as it is
+const load = (name: string) => import(pathToFileURL(join(ROOT, 'build', name)).href) as Promise<unknown>;
+const { BUNDLES_OF_PROCESSES } = (await load('bundle-options.js')) as { BUNDLES_OF_PROCESSES: readonly BuildOptions[] };
+const { PARTS } = (await load('parts.js')) as { PARTS: Readonly<Record<string, readonly string[]>> };
 
 describe('the bundles', function () {
   this.timeout(60_000);
-  let metafile: Metafile;
+  let outputs: Metafile['outputs'];
 
   before(async () => {
-    const { PROCESS_BUNDLES } = (await import(OPTIONS)) as { PROCESS_BUNDLES: BuildOptions };
-    ({ metafile } = await build({ ...PROCESS_BUNDLES, write: false, metafile: true }));
+    const write = { write: false, absWorkingDir: ROOT, metafile: true } as const;
+    const built = await Promise.all(BUNDLES_OF_PROCESSES.map((options) => build({ ...options, ...write })));
+    outputs = Object.assign({}, ...built.map(({ metafile }) => metafile.outputs)) as Metafile['outputs'];
   });
 
-  for (const entry of [...PROCESSES.map((folder) => `${folder}/main.ts`), 'process/context.ts']) {
-    it(`load no package with ${entry} that only some starts need`, () => {
-      const loaded = loadedWith(entry, metafile);
-      expect([...loaded]).to.include(entry);
-      expect(LATER.filter((name) => loaded.has(name))).to.deep.equal([]);
+  const sourcesOf = (name: string) => Object.keys(outputs[`dist/${name}.cjs`]?.inputs ?? {});
+
+  const importedPaths = () =>
+    Object.keys(PARTS).flatMap((name) => outputs[`dist/${name}.cjs`]!.imports.map(({ path }) => path));
+
+  it('are one for each process of the command line', () => {
+    let processes: string[] = [];
+    try {
+      readCommandLine([], {});
+    } catch (error) {
+      processes = messageOf(error)
+        .replace(/.*processes: /, '')
+        .split(', ');
+    }
+    expect(processes).to.have.members(Object.keys(PARTS));
+  });
+
+  for (const [name, parts] of Object.entries(PARTS)) {
+    it(`have all that holdfast ${name} loads in one file, without packages that only some starts need`, () => {
+      const sources = sourcesOf(name);
+      expect(sources).to.include.members(parts.map((part) => `${part}.ts`));
+      const packages = new Set(sources.map((source) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(source)?.[1]));
+      expect(LATER.filter((each) => packages.has(each))).to.deep.equal([]);
     });
   }
 
-  it('have the packages that only some starts need in other files', () => {
-    const packages = Object.keys(metafile.inputs).join('\n');
-    for (const name of ['@kubernetes/client-node', 'node-forge']) expect(packages).to.include(`node_modules/${name}/`);
+  it('have the packages that only some starts need in files of their own', () => {
+    for (const [name, path] of [
+      ['kubeconfig', '@kubernetes/client-node/dist/config.js'],
+      ['node-forge', 'node-forge/lib/index.js'],
+    ] as const)
+      expect(sourcesOf(name)).to.include(`node_modules/${path}`);
+    expect(new Set(importedPaths().filter((path) => path.endsWith('.cjs')))).to.deep.equal(
+      new Set(['./kubeconfig.cjs', './node-forge.cjs']),
+    );
+  });
+
+  it('leave out no module of holdfast.ts that all processes need', () => {
+    const leftOut = importedPaths().filter((path) => /^\.\/.*\.js$/.test(path));
+    const parts = new Set(Object.values(PARTS).flat());
+    expect(leftOut).to.not.be.empty;
+    expect(leftOut.filter((path) => !parts.has(path.slice(2, -3)))).to.deep.equal([]);
   });
 });
