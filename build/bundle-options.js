@@ -35,7 +35,7 @@ const LIGHTER = {
 };
 
 /** Packages that only some starts need, with the files that contain them. */
-const LATER = { '@kubernetes/client-node/dist/config.js': 'kubeconfig', 'node-forge': 'node-forge' };
+const LATER = { '@kubernetes/client-node/dist/config.js': 'kubeconfig', 'node-forge': 'node-forge', yaml: 'yaml' };
 const LAUNCHER = { ...LIGHTER, entryPoints: { holdfast: 'build/launcher.js' }, format: 'esm' };
 
 /** One file for each process: a start would need a tenth more time for files that processes share. */
@@ -65,7 +65,7 @@ function leaveOut(parts) {
       onResolve({ filter: /^\.\// }, (request) =>
         isLeftOut(request) ? { path: request.path, external: true } : undefined,
       );
-      onResolve({ filter: /^[@n]/ }, ({ path }) =>
+      onResolve({ filter: /^[^.]/ }, ({ path }) =>
         path in LATER ? { path: `./${LATER[path]}.cjs`, external: true } : undefined,
       );
     },

@@ -74,7 +74,9 @@ describe('The container image', function () {
         'LICENSE',
         'package.json',
         'dist/holdfast.js',
-        ...[...Object.keys(PARTS), 'kubeconfig', 'kubectl-holdfast', 'node-forge'].map((name) => `dist/${name}.cjs`),
+        ...[...Object.keys(PARTS), 'kubeconfig', 'kubectl-holdfast', 'node-forge', 'yaml'].map(
+          (name) => `dist/${name}.cjs`,
+        ),
         `dist/cni/holdfast-linux-${ARCHITECTURE}`,
         'dist/packets/holdfast-packets',
         'dist/THIRD-PARTY-LICENSES.txt',

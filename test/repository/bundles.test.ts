@@ -7,7 +7,7 @@ import { readCommandLine } from '../../process/command-line.js';
 import { ROOT } from '../source-files.js';
 
 /** Packages that only some starts need, or none. Loading them takes as long as a tenth of the start of a process, each. */
-const LATER = ['@kubernetes/client-node', 'mime-db', 'node-forge', 'qs', 'send', 'serve-static'];
+const LATER = ['@kubernetes/client-node', 'mime-db', 'node-forge', 'qs', 'send', 'serve-static', 'yaml'];
 
 // JavaScript without types, because Node.js runs it as it is
 const load = (name: string) => import(pathToFileURL(join(ROOT, 'build', name)).href) as Promise<unknown>;
@@ -54,10 +54,11 @@ describe('the bundles', function () {
     for (const [name, path] of [
       ['kubeconfig', '@kubernetes/client-node/dist/config.js'],
       ['node-forge', 'node-forge/lib/index.js'],
+      ['yaml', 'yaml/dist/index.js'],
     ] as const)
       expect(sourcesOf(name)).to.include(`node_modules/${path}`);
     expect(new Set(importedPaths().filter((path) => path.endsWith('.cjs')))).to.deep.equal(
-      new Set(['./kubeconfig.cjs', './node-forge.cjs']),
+      new Set(['./kubeconfig.cjs', './node-forge.cjs', './yaml.cjs']),
     );
   });
 
