@@ -1,3 +1,3 @@
 // Express loads these when it is loaded. Holdfast reads bodies itself, within a budget; its processes send no files and ask Express for no type of an
-// answer. They would take three times as long to load as the rest of Express.
+// answer. They take longer to load than the rest of Express.
 module.exports = {};
