@@ -89,7 +89,7 @@ const NEWLINE = 0x0a;
 /** An API object has at most about 3 MB; a much longer line is not a watch event. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
 /** A page of a list. Several that are parsed in one turn of the event loop would add up to a long block. */
-const LONG_TEXT = 65_536;
+const LONG_ANSWER = 65_536;
 
 /**
  * Splits a byte stream into newline-delimited JSON values. Each byte is read once, for chunks of any size.
@@ -131,12 +131,15 @@ function parseJson(text: string): unknown {
 }
 
 /**
+ * Parses an answer. A long one waits for its turn as bytes: as a text, it would outlive garbage collections.
  * @returns undefined for an empty answer
  * @throws {TransportError} `malformed`
  */
-export async function parseAnswer(text: string): Promise<unknown> {
-  if (text.length >= LONG_TEXT) await nextTurn();
-  return text === '' ? undefined : parseJson(text);
+export async function parseAnswer({ buffer, byteOffset, byteLength }: Uint8Array): Promise<unknown> {
+  const json = Buffer.from(buffer, byteOffset, byteLength);
+  if (json.length === 0) return undefined;
+  if (json.length >= LONG_ANSWER) await nextTurn();
+  return parseJson(json.toString());
 }
 
 /** Reads a body to its end. @returns its last `maxBytes` bytes */

@@ -82,7 +82,7 @@ export class Transport {
    * @throws {StatusError | TransportError}
    */
   async request(request: ApiRequest): Promise<unknown> {
-    return this.#answer(request, async ({ body }) => parseAnswer(await body.text()));
+    return this.#answer(request, async ({ body }) => parseAnswer(await body.bytes()));
   }
 
   /**
