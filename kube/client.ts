@@ -14,6 +14,8 @@ export interface ListOptions {
   pageSize?: number;
   /** Only apiVersion, kind and metadata (PartialObjectMetadataList). */
   metadataOnly?: boolean;
+  /** Objects have no managedFields. */
+  dropsManagedFields?: boolean;
   signal?: AbortSignal;
 }
 
@@ -204,14 +206,15 @@ export class Client {
    */
   async *pages<T extends KubeObject>(resource: Resource<T>, options: ListOptions = {}): AsyncGenerator<ListResult<T>> {
     const path = resourcePath(resource, { namespace: options.namespace });
-    const { resourceVersion, signal } = options;
+    const { resourceVersion, dropsManagedFields, signal } = options;
     const selectors = { labelSelector: options.labelSelector, fieldSelector: options.fieldSelector };
     let from: { continue?: string; resourceVersion?: string; resourceVersionMatch?: string } =
       resourceVersion === undefined ? {} : { resourceVersion, resourceVersionMatch: 'NotOlderThan' };
     for (;;) {
       const query = { ...selectors, limit: options.pageSize ?? PAGE_SIZE, ...from };
       const accept = options.metadataOnly ? METADATA_LIST : undefined;
-      const page = (await this.transport.request({ method: 'GET', path, query, accept, signal })) as ListPage<T>;
+      const request = { method: 'GET', path, query, accept, dropsManagedFields, signal };
+      const page = (await this.transport.request(request)) as ListPage<T>;
       const items = (page.items ?? []).map((item) => withTypeMeta(resource, item));
       yield { items, resourceVersion: page.metadata?.resourceVersion ?? '' };
       const token = page.metadata?.continue;

@@ -33,7 +33,7 @@ interface ReflectorStore<P> {
 interface ReflectorOptions<T extends KubeObject, P> {
   client: Client;
   resource: Resource<T>;
-  /** Called for each object as it arrives, so that a long list is never completely in memory. */
+  /** Called for each object as it arrives, so that a long list is never completely in memory. Objects of a list have no managedFields. */
   transform: (object: T) => P;
   store: ReflectorStore<P>;
   namespace?: string | undefined;
@@ -172,7 +172,8 @@ export class Reflector<T extends KubeObject, P = T> {
   async #list(signal: AbortSignal): Promise<void> {
     const { client, resource, transform, store, namespace, labelSelector, fieldSelector } = this.#options;
     const started = this.#clock.now();
-    const list = await client.listAs(resource, transform, { namespace, labelSelector, fieldSelector, signal });
+    const selectors = { namespace, labelSelector, fieldSelector };
+    const list = await client.listAs(resource, transform, { ...selectors, dropsManagedFields: true, signal });
     if (signal.aborted) return;
     this.#options.history?.compare(this.#options, this.#seen, list.resourceVersion);
     await store.replace(list.items, { from: this.#seen, to: list.resourceVersion }, signal);

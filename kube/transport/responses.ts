@@ -2,6 +2,7 @@ import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http';
 import { asRecord, asString, isRecord } from '../../api/json.js';
 import { type StatusDetails, StatusError, TransportError } from '../errors.js';
 import { nextTurn } from '../run-in-slices.js';
+import { withoutManagedFields } from './managed-fields.js';
 
 interface StatusBody {
   kind?: string;
@@ -132,14 +133,18 @@ function parseJson(text: string): unknown {
 
 /**
  * Parses an answer. A long one waits for its turn as bytes: as a text, it would outlive garbage collections.
+ * @param dropsManagedFields then its bytes are overwritten
  * @returns undefined for an empty answer
  * @throws {TransportError} `malformed`
  */
-export async function parseAnswer({ buffer, byteOffset, byteLength }: Uint8Array): Promise<unknown> {
+export async function parseAnswer(
+  { buffer, byteOffset, byteLength }: Uint8Array,
+  dropsManagedFields = false,
+): Promise<unknown> {
   const json = Buffer.from(buffer, byteOffset, byteLength);
   if (json.length === 0) return undefined;
   if (json.length >= LONG_ANSWER) await nextTurn();
-  return parseJson(json.toString());
+  return parseJson((dropsManagedFields ? withoutManagedFields(json) : json).toString());
 }
 
 /** Reads a body to its end. @returns its last `maxBytes` bytes */

@@ -65,6 +65,14 @@ describe('Transport.request', () => {
     expect(new Set(turns).size).to.equal(64);
   });
 
+  it('returns the objects of an answer without their managedFields if told to', async () => {
+    const items = [{ metadata: { labels: {}, managedFields: [{ manager: 'm' }], name: 'ü' } }];
+    harness.connect(inTurn({ body: { items } }, { body: { items } }));
+    expect(await harness.get()).to.deep.equal({ items });
+    const answer = await harness.transport.request({ method: 'GET', path: '/x', dropsManagedFields: true });
+    expect(answer).to.deep.equal({ items: [{ metadata: { labels: {}, name: 'ü' } }] });
+  });
+
   it('converts a Status into a StatusError', async () => {
     harness.connect(inTurn({ status: 404, body: status(404, 'NotFound', 'x not found') }));
     const error = await requestErrorOf(harness.get());

@@ -31,6 +31,8 @@ export interface ApiRequest {
   body?: unknown;
   contentType?: string | undefined;
   accept?: string | undefined;
+  /** Objects are parsed without managedFields, which are half of a real one. */
+  dropsManagedFields?: boolean | undefined;
   deadlineMs?: number | undefined;
   signal?: AbortSignal | undefined;
   /** The namespace whose turn the request takes. Default: that of the path; all other requests are one group. */
@@ -82,7 +84,7 @@ export class Transport {
    * @throws {StatusError | TransportError}
    */
   async request(request: ApiRequest): Promise<unknown> {
-    return this.#answer(request, async ({ body }) => parseAnswer(await body.bytes()));
+    return this.#answer(request, async ({ body }) => parseAnswer(await body.bytes(), request.dropsManagedFields));
   }
 
   /**
