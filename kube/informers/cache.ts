@@ -1,4 +1,4 @@
-import { type KubeObject, splitKey } from '../../api/meta.js';
+import { type KubeObject, type ObjectMeta, splitKey } from '../../api/meta.js';
 import { type KeyParts, NamespacedMap } from './namespaced-map.js';
 
 /** For each index, the function that returns the values under which an object is found: texts, or the parts of `namespace/name`. */
@@ -18,12 +18,12 @@ export interface NamespacedLister<S> extends Lister<S> {
 /** Stores objects by key (`namespace/name`) and by named indexes. Readers must not change the objects. */
 export class Cache<S extends KubeObject> {
   readonly #objects = new NamespacedMap<S>();
-  readonly #indexers: Indexes<S>;
+  readonly #indexers: readonly [string, Indexes<S>[string]][];
   /** By index. Most values have one object, and a set of one is as big as the object itself. */
   readonly #indexes = new Map<string, NamespacedMap<S | Set<S>>>();
 
   constructor(indexes: Indexes<S> = {}) {
-    this.#indexers = indexes;
+    this.#indexers = Object.entries(indexes);
     for (const name of Object.keys(indexes)) this.#indexes.set(name, new NamespacedMap());
   }
 
@@ -33,6 +33,11 @@ export class Cache<S extends KubeObject> {
 
   get(key: string): S | undefined {
     return this.#objects.get(key);
+  }
+
+  /** Returns the object with this name and namespace. */
+  of({ namespace = '', name }: Pick<ObjectMeta, 'name' | 'namespace'>): S | undefined {
+    return this.#objects.at({ namespace, name });
   }
 
   list(): readonly S[] {
@@ -91,9 +96,10 @@ export class Cache<S extends KubeObject> {
   }
 
   #valuesOf(object: S): [string, KeyParts][] {
-    return Object.entries(this.#indexers).flatMap(([index, valuesOf]) =>
-      valuesOf(object).map((value): [string, KeyParts] => [index, typeof value === 'string' ? splitKey(value) : value]),
-    );
+    const found: [string, KeyParts][] = [];
+    for (const [index, valuesOf] of this.#indexers)
+      for (const value of valuesOf(object)) found.push([index, typeof value === 'string' ? splitKey(value) : value]);
+    return found;
   }
 
   #index(index: string, value: KeyParts, object: S): void {

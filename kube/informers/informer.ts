@@ -207,20 +207,20 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
   }
 
   #upsert({ metadata, version, object }: TransformedObject<S>): void {
-    const key = objectKey({ metadata });
     // Lists and repeated events contain known objects. An object that cannot be read keeps its old state and does not stop the others.
-    if (object === undefined || (version !== '' && this.#versionOf(key) === version)) return;
+    if (object === undefined || (version !== '' && this.#versionOf(metadata) === version)) return;
     try {
       const before = this.cache.set(object);
-      if (object.metadata.resourceVersion === undefined) this.#versions.set(key, version);
+      if (object.metadata.resourceVersion === undefined) this.#versions.set(objectKey({ metadata }), version);
       this.#tellStored(object, before);
     } catch (error) {
-      this.#failed(error, key, 'object cannot be indexed');
+      this.#failed(error, objectKey({ metadata }), 'object cannot be indexed');
     }
   }
 
-  #versionOf(key: string): string | undefined {
-    return this.cache.get(key)?.metadata.resourceVersion ?? this.#versions.get(key);
+  #versionOf(metadata: TransformedObject<S>['metadata']): string | undefined {
+    const known = this.cache.of(metadata);
+    return known && (known.metadata.resourceVersion ?? this.#versions.get(objectKey({ metadata })));
   }
 
   #tellStored(object: S, before: S | undefined): void {
