@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** All groups, labels, annotations, finalizers and reasons that appear in API objects. */
 
@@ -179,5 +179,5 @@ export const OWNER_KIND_SERVED = 'OwnerKindServed';
 
 /** Returns the first `length` hex digits, in lower case, of the SHA-256 of a text's UTF-8 bytes. */
 export function shortHash(text: string, length: number): string {
-  return createHash('sha256').update(text, 'utf8').digest('hex').slice(0, length);
+  return hash('sha256', text, 'hex').slice(0, length);
 }
