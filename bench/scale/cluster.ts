@@ -38,9 +38,13 @@ const NAD_KEY = `${NAD.namespace}/${NAD.name}`;
 const NETWORK = 'data';
 const FIRST = parseAddress('10.0.0.10').value;
 const BORN = '2026-01-01T00:00:00Z';
-/** Makes objects as big as real ones: 1 to 3 KB. */
+/** As many fields as a real object has: with them it has 1 to 3 KB. */
+const FIELDS =
+  'architecture conditions containers cpu devices disks domain evictionStrategy features firmware guest guestOSInfo hostIP interfaces ' +
+  'labels launcherContainerImageVersion machine memory migrationMethod networks nodeName ownerReferences phase podIP qosClass resources ' +
+  'runtimeUser sockets startTime subdomain template threads tolerations type uuid volumes volumeStatus';
 const MANAGED_FIELDS = [
-  { manager: 'virt-controller', operation: 'Update', time: BORN, fieldsV1: { 'f:status': { '.': {}, 'f:conditions': 'x'.repeat(1_000) } } }, // oxfmt-ignore
+  { manager: 'virt-controller', operation: 'Update', apiVersion: 'v1', time: BORN, fieldsType: 'FieldsV1', fieldsV1: { 'f:status': { '.': {}, ...Object.fromEntries(FIELDS.split(' ').map((field) => [`f:${field}`, {}])) } } }, // oxfmt-ignore
 ];
 
 /** Stores a cluster in which nothing is to do: each VM runs on one network, and its claim has an address. */
