@@ -28,8 +28,8 @@ export class AddressError extends TypeError {
 export function parseAddress(text: string): Address {
   // isIP accepts only complete addresses, but also a zone
   const family = text.includes('%') ? 0 : isIP(text);
-  if (family === 4) return { family, value: numberOf(ipaddr.IPv4.parse(text)) };
-  if (family === 6) return { family, value: numberOf(ipaddr.IPv6.parse(withoutDots(text))) };
+  if (family === 4) return { family, value: BigInt(numberOf(text.split('.'))) };
+  if (family === 6) return { family, value: valueOf(ipaddr.IPv6.parse(withoutDots(text))) };
   throw new AddressError(`${describeValue(text)} is not an IP address: ${remedy(text)}`);
 }
 
@@ -86,11 +86,10 @@ export function parsePrefixLength(whole: string, digits: string, family: Family)
 
 /** Returns the canonical text: RFC 5952, with mapped addresses as in Go's net/netip (`::ffff:10.0.0.5`). */
 export function formatAddress({ family, value }: Address): string {
-  const bytes = Array.from({ length: BITS[family] / 8 }, (_, i) =>
-    Number((value >> BigInt(BITS[family] - 8 - 8 * i)) & 0xffn),
-  );
-  if (isMapped({ family, value })) return `::ffff:${bytes.slice(-4).join('.')}`;
-  return family === 4 ? bytes.join('.') : new ipaddr.IPv6(bytes).toRFC5952String();
+  if (family === 4) return formatNumber(Number(value));
+  if (isMapped({ family, value })) return `::ffff:${formatNumber(Number(value & 0xffff_ffffn))}`;
+  const bytes = Array.from({ length: 16 }, (_, i) => Number((value >> BigInt(120 - 8 * i)) & 0xffn));
+  return new ipaddr.IPv6(bytes).toRFC5952String();
 }
 
 /** Returns the family as Kubernetes spells it. */
@@ -107,16 +106,25 @@ function isMapped({ family, value }: Address): boolean {
   return family === 6 && value >> 32n === 0xffffn;
 }
 
-function numberOf(address: ipaddr.IPv4 | ipaddr.IPv6): bigint {
+function valueOf(address: ipaddr.IPv6): bigint {
   return address.toByteArray().reduce((value, byte) => (value << 8n) | BigInt(byte), 0n);
+}
+
+/** @param bytes four */
+function numberOf(bytes: readonly string[]): number {
+  return bytes.reduce((number, byte) => number * 256 + Number(byte), 0);
+}
+
+function formatNumber(number: number): string {
+  return `${number >>> 24}.${(number >>> 16) & 255}.${(number >>> 8) & 255}.${number & 255}`;
 }
 
 /** Writes a dotted end as two groups, because ipaddr.js reads `::1.2.3.4` as `::ffff:1.2.3.4`. */
 function withoutDots(text: string): string {
   const start = text.lastIndexOf(':') + 1;
   if (!text.includes('.')) return text;
-  const [a = 0, b = 0, c = 0, d = 0] = text.slice(start).split('.').map(Number);
-  return `${text.slice(0, start)}${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
+  const number = numberOf(text.slice(start).split('.'));
+  return `${text.slice(0, start)}${(number >>> 16).toString(16)}:${(number & 0xffff).toString(16)}`;
 }
 
 function remedy(text: string): string {
