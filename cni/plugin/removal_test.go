@@ -180,7 +180,7 @@ func TestAnADDAndTheRemovalOfEarlierRulesDoNotDisturbEachOther(t *testing.T) {
 			ended <- errors.Join(err, n.ports.collect(""))
 		}
 	}()
-	for range 200 {
+	for range 50 {
 		must(t, n.apply(rules))
 		must(t, n.ports.write(n.asked, rules, note{Index: 9999})) // of an interface that is gone
 		begin <- true
