@@ -159,8 +159,16 @@ func (g guards) remove(name string, noted note) error {
 		if err != nil && noted.Failure == "" {
 			return err
 		}
-		return os.Remove(filepath.Join(g.folder, name))
+		return removeFile(filepath.Join(g.folder, name))
 	})
+}
+
+// removeFile removes a file, unless it is gone.
+func removeFile(path string) error {
+	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // isCurrent reports whether a note still is what was read.

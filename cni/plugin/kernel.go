@@ -26,8 +26,5 @@ func (g guards) noteKernel(refusal error) error {
 	if refusal != nil {
 		return errors.Join(refusal, os.WriteFile(path, []byte(refusal.Error()), 0o600))
 	}
-	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
+	return removeFile(path)
 }

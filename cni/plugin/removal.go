@@ -50,9 +50,7 @@ func (g guards) removeTables(names []string) (err error) {
 		return explain(err)
 	}
 	for _, name := range names {
-		if removeErr := os.Remove(filepath.Join(g.folder, name)); !errors.Is(removeErr, os.ErrNotExist) {
-			err = errors.Join(err, removeErr)
-		}
+		err = errors.Join(err, removeFile(filepath.Join(g.folder, name)))
 	}
 	return err
 }
