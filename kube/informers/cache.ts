@@ -24,7 +24,7 @@ export class Cache<S extends KubeObject> {
 
   constructor(indexes: Indexes<S> = {}) {
     this.#indexers = Object.entries(indexes);
-    for (const name of Object.keys(indexes)) this.#indexes.set(name, new NamespacedMap());
+    for (const [name] of this.#indexers) this.#indexes.set(name, new NamespacedMap());
   }
 
   get size(): number {
