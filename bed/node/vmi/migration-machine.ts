@@ -60,8 +60,7 @@ function stepQemuCopy(vmi: Vmi, migration: MigrationState, copy: GuestCopy, now:
   }
   if (!migration.targetNodeDomainDetected) return change(domainOnTarget(vmi), 'domain on target');
   if (mode !== migration.mode) {
-    const running = { mode, targetNodeDomainReadyTimestamp: timestamp(now) };
-    return change(withMigration(vmi, running), `the guest runs on the target: ${mode}`);
+    return change(withMigration(runningOnTarget(vmi, now), { mode }), `the guest runs on the target: ${mode}`);
   }
   if (state === 'active') return waitFor('QEMU to copy the guest', COPY_INTERVAL_MS);
   return change(completed(vmi, migration, now), `migration completed, now on ${migration.targetNode ?? ''}`);
@@ -88,7 +87,13 @@ function withMigration(vmi: Vmi, changes: MigrationState): Vmi {
 }
 
 function domainOnTarget(vmi: Vmi): Vmi {
-  return withoutCondition(withMigration(vmi, { targetNodeDomainDetected: true }), 'MigrationRequired');
+  return withMigration(vmi, { targetNodeDomainDetected: true });
+}
+
+/** Earlier, virt-controller would end a migration of its own that is no longer required. */
+function runningOnTarget(vmi: Vmi, now: number): Vmi {
+  const targetNodeDomainReadyTimestamp = vmi.status?.migrationState?.targetNodeDomainReadyTimestamp ?? timestamp(now);
+  return withoutCondition(withMigration(vmi, { targetNodeDomainReadyTimestamp }), 'MigrationRequired');
 }
 
 function failed(vmi: Vmi, now: number, failureReason: string, more: MigrationState = {}): Vmi {
@@ -109,9 +114,8 @@ function completed(vmi: Vmi, migration: MigrationState, now: number): Vmi {
   const { evacuationNodeName: _done, ...status } = vmi.status ?? {};
   const { [OUTDATED_LABEL]: _renewed, ...labels } = vmi.metadata.labels ?? {};
   const moved = { ...vmi, metadata: { ...vmi.metadata, labels: { ...labels, [NODE_NAME_LABEL]: node } }, status };
-  const targetNodeDomainReadyTimestamp = migration.targetNodeDomainReadyTimestamp ?? timestamp(now);
-  const ended = { targetNodeDomainReadyTimestamp, endTimestamp: timestamp(now), completed: true };
-  return withStatus(withMigration(moved, ended), {
+  const ended = { endTimestamp: timestamp(now), completed: true };
+  return withStatus(withMigration(runningOnTarget(moved, now), ended), {
     nodeName: node,
     migrationTransport: 'Unix',
     launcherContainerImageVersion: '', // virt-controller sets it to that of the target's pod

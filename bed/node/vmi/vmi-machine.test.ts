@@ -176,9 +176,15 @@ describe('The state machine of a VMI', () => {
     },
     { name: 'copies the guest to a prepared target', given: migrating(PREPARED), expect: 'migration copies' },
     {
-      name: 'finds the domain on the target after the copy, and removes the condition MigrationRequired',
+      name: 'finds the domain on the target, where it does not run yet, and keeps the condition MigrationRequired',
       given: migrating(COPYING, { status: { conditions: [condition('MigrationRequired'), condition('Ready')] } }),
       expect: 'domain on target',
+      then: (next) => expect(next.status?.conditions).to.have.length(2),
+    },
+    {
+      name: 'removes the condition MigrationRequired when the guest runs on the target',
+      given: migrating(ARRIVED, { status: { conditions: [condition('MigrationRequired'), condition('Ready')] } }),
+      expect: 'migration completed, now on node-2',
       then: (next) => expect(next.status?.conditions?.map(({ type }) => type)).to.deep.equal(['Ready']),
     },
     {
