@@ -17,7 +17,7 @@ import { ADDRESS_LEASES, PODS } from '../kube/resources.js';
 import type { ProcessContext } from '../process/context.js';
 import { NODE_RECORDS, type NodeRecord, type PublishingPool, isSameNodeState } from './node-record.js';
 import { Inventory, type InventoryEntry, readInventoryEntry } from './inventory.js';
-import { type PodRecord, readPodRecord } from './pod-record.js';
+import { type PodRecord, readPodRecord, withFirstAttachment } from './pod-record.js';
 
 const BY_POOL = 'pool';
 const BLOCK_RECORDS: WatchSpec<AddressBlock, BlockRecord> = {
@@ -116,9 +116,9 @@ export class CapacityCaches {
     return new FilteredInformer<Pod, PodRecord>({
       context,
       resource: PODS,
-      select: readPodRecord,
+      select: (pod) => readPodRecord(pod, context.clock.now()),
       upsert: (pod, key) => {
-        this.#pods.set(key, pod);
+        this.#pods.set(key, withFirstAttachment(pod, this.#pods.get(key)));
         onChange();
       },
       remove: (_pod, key) => {

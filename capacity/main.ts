@@ -115,6 +115,7 @@ class Capacity implements ElectedWork {
       blocksOf: (pool) => sources.blocksOf(pool),
       now: clock.wall(),
       maxStalenessMs: this.#config.maxStalenessMs,
+      attachedBefore: clock.now() - this.#config.settleMs,
     });
     this.#forgetMetrics(new Set(pools.map(({ name }) => name)));
     return { requeueAfterMs: isUnfinished ? this.#config.publishIntervalMs : RESYNC_MS };

@@ -14,8 +14,8 @@ import { Inventory, readInventoryEntry } from './inventory.js';
 
 const BLUE = 'ipam.holdfast.dev/blue';
 const RELEASED_AT = Date.UTC(2026, 0, 1);
-/** Twice as long as agents may answer from their caches. */
-const COOLDOWN_MS = 60_000;
+const COOLDOWN_MS = 60_000; // twice as long as agents may answer from their caches
+const SEEN_AT = 1_000;
 
 function poolOf(spec: PoolGiven = {}, name = 'blue'): Pool {
   return compiledPool({ publishCapacity: true, ...spec }, name);
@@ -41,7 +41,7 @@ function leaseOf(
 }
 
 function podOn(uid: string, given: Partial<PodRecord> = {}): PodRecord {
-  return { uid, namespace: 'ns', requests: new Map([[BLUE, 1]]), isAttached: false, isLeaving: false, ...given };
+  return { uid, namespace: 'ns', requests: new Map([[BLUE, 1]]), isLeaving: false, ...given };
 }
 
 function block(name: string, node: string, more: Partial<BlockRecord> = {}): BlockRecord {
@@ -73,7 +73,8 @@ function look({
     toNodeRecord({ metadata: { name, uid: name, resourceVersion: '1', labels: labels[name] ?? {} } }),
   );
   const blocksOf: CapacityInputs['blocksOf'] = ({ name }) => (name === 'blue' ? blocks : []);
-  return observeDemand({ pools, nodes, pods, inventory, blocksOf, now, maxStalenessMs: 30_000 }, turn);
+  const times = { now, maxStalenessMs: 30_000, attachedBefore: SEEN_AT };
+  return observeDemand({ pools, nodes, pods, inventory, blocksOf, ...times }, turn);
 }
 
 function lookAt(given: Given): PoolDemand {
@@ -154,11 +155,16 @@ describe('the budget of a pool', () => {
 
   it('ignores requests of pods that get no addresses', () => {
     const requests = new Map([[BLUE, 4]]);
-    const runs = podOn('pod-1', { node: 'n1', requests, isAttached: true });
+    const runs = podOn('pod-1', { node: 'n1', requests, attachedAt: SEEN_AT - 1 });
     expect(lookAt({ pods: [runs], leases: [leaseOf('10.0.0.1', 'pod-1')] }).budget).to.equal(5);
     const pools = [poolOf({ namespaces: ['other'] })];
     const { budget, nodes } = lookAt({ pools, pods: [podOn('pod-2', { node: 'n1', requests })] });
     expect([budget, nodes[0]?.requested]).to.deep.equal([6, 4]);
+  });
+
+  it('has set aside what a pod requests that has just been attached, because its leases may be seen later', () => {
+    const budgetAt = (attachedAt: number) => lookAt({ pods: [podOn('pod-1', { node: 'n1', attachedAt })] }).budget;
+    expect([SEEN_AT, SEEN_AT - 1].map(budgetAt)).to.deep.equal([5, 6]);
   });
 
   it('is negative if bound pods wait for more addresses than are free', () => {

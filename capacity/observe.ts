@@ -22,6 +22,8 @@ export interface CapacityInputs {
   readonly now: number;
   /** How long agents may answer from their caches. */
   readonly maxStalenessMs: number;
+  /** Of pods that were attached before, all leases are seen. In ms of the clock. */
+  readonly attachedBefore: number;
 }
 
 /** A pool and the requests of pods for its addresses. */
@@ -136,9 +138,9 @@ function missingAddresses(
   pod: PodRecord,
   { inputs, resource, pool, family }: { inputs: CapacityInputs; resource: string; pool: Pool; family: Family },
 ): number {
-  const { uid, namespace, isAttached } = pod;
+  const { uid, namespace, attachedAt = Infinity } = pod;
   // a pod that is attached gets no more addresses, and a pod of another namespace gets none
-  if (isAttached || !servesNamespace(pool, namespace)) return 0;
+  if (attachedAt < inputs.attachedBefore || !servesNamespace(pool, namespace)) return 0;
   return Math.max(0, requestOf(pod, resource) - inputs.inventory.heldBy(uid, pool.name, family));
 }
 

@@ -17,16 +17,19 @@ export interface PodRecord {
   readonly requests: ReadonlyMap<string, number>;
   /** The node to which the pod is bound. */
   readonly node?: string;
-  /** Whether the interfaces of the pod exist, so that it gets no more addresses. */
-  readonly isAttached: boolean;
+  /** When the interfaces of the pod were first seen to exist, in ms of the clock. It gets no more addresses, but its leases may be seen later. */
+  readonly attachedAt?: number;
   /** Whether the pod is being deleted. */
   readonly isLeaving: boolean;
   /** Set for an unschedulable pod only. */
   readonly constraints?: SchedulingConstraints;
 }
 
-/** @returns undefined if the pod has ended or requests no addresses */
-export function readPodRecord(pod: Pod): PodRecord | undefined {
+/**
+ * @param now in ms of the clock
+ * @returns undefined if the pod has ended or requests no addresses
+ */
+export function readPodRecord(pod: Pod, now: number): PodRecord | undefined {
   if (isTerminal(pod)) return undefined;
   // a tenant decides how many resources a pod requests, and each round looks at all of them
   const requests = new Map([...requestsOf(pod.spec)].slice(0, MAX_NETWORK_ELEMENTS));
@@ -38,11 +41,17 @@ export function readPodRecord(pod: Pod): PodRecord | undefined {
     uid: pod.metadata.uid ?? '',
     namespace: pod.metadata.namespace ?? '',
     requests,
-    isAttached: isAttached(pod),
     isLeaving,
+    ...(isAttached(pod) && { attachedAt: now }),
     ...(node && { node }),
     ...(constraints && { constraints }),
   };
+}
+
+/** @param before what was cached of the pod, or of an earlier one of its name */
+export function withFirstAttachment(pod: PodRecord, before: PodRecord | undefined): PodRecord {
+  const attachedAt = before?.uid === pod.uid ? before.attachedAt : undefined;
+  return pod.attachedAt === undefined || attachedAt === undefined ? pod : { ...pod, attachedAt };
 }
 
 /** The runtime reports a sandbox only after all its interfaces exist. */

@@ -64,6 +64,7 @@ class Cluster {
         blocksOf: () => [],
         now,
         maxStalenessMs: 0,
+        attachedBefore: 0,
       })
       .catch((error: unknown) => {
         if (!(error instanceof TransportError)) throw error;

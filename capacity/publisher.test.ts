@@ -55,7 +55,16 @@ class World {
     );
     const { pods, inventory, clock } = this;
     const now = clock.now();
-    return this.publisher.publish({ pools, nodes, pods, inventory, blocksOf: () => [], now, maxStalenessMs: 0 });
+    return this.publisher.publish({
+      pools,
+      nodes,
+      pods,
+      inventory,
+      blocksOf: () => [],
+      now,
+      maxStalenessMs: 0,
+      attachedBefore: 0,
+    });
   }
 
   /** All that the pool blue has is leased. */
@@ -231,7 +240,6 @@ describe('the publisher of free addresses', () => {
       uid: namespace,
       namespace,
       requests: new Map([[BLUE, requested]]),
-      isAttached: false,
       isLeaving: false,
       constraints: {
         nodeSelector: zone === undefined ? {} : { zone },
@@ -250,7 +258,7 @@ describe('the publisher of free addresses', () => {
   describe('with pods that a tenant has bound to nodes', () => {
     const BLUE_OF_TEAM: [string, PoolGiven] = ['blue', { cidr: '10.0.0.0/29', namespaces: ['team-a'] }];
     const boundPod = (namespace: string, node: string): PodRecord => {
-      return { uid: 'pod-1', namespace, node, requests: new Map([[BLUE, 1e6]]), isAttached: false, isLeaving: false };
+      return { uid: 'pod-1', namespace, node, requests: new Map([[BLUE, 1e6]]), isLeaving: false };
     };
 
     it('shows no more for a pod than it can have networks, however much it requests', async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Pod } from '../api/pod.js';
 import { hasPoolNetwork, isSameNodeState, toNodeRecord } from './node-record.js';
-import { readPodRecord, requestsOf } from './pod-record.js';
+import { readPodRecord, requestsOf, withFirstAttachment } from './pod-record.js';
 
 const BLUE = 'ipam.holdfast.dev/blue';
 const asks = (count: string, more: object = {}) => ({ resources: { requests: { cpu: '1', [BLUE]: count } }, ...more });
@@ -21,11 +21,10 @@ function pod(given: { spec?: object; status?: object; deleting?: boolean } = {})
 
 describe('the cached fields of a pod that requests addresses', () => {
   it('are its requests and its node', () => {
-    expect(readPodRecord(pod({ spec: { nodeName: 'n1' } }))).to.deep.equal({
+    expect(readPodRecord(pod({ spec: { nodeName: 'n1' } }), 0)).to.deep.equal({
       uid: 'u',
       namespace: 'ns',
       requests: new Map([[BLUE, 1]]),
-      isAttached: false,
       isLeaving: false,
       node: 'n1',
     });
@@ -33,24 +32,24 @@ describe('the cached fields of a pod that requests addresses', () => {
 
   it('have as many resources as a pod can have networks', () => {
     const requests = Object.fromEntries(Array.from({ length: 65 }, (_, index) => [`${BLUE}-${index}`, '1']));
-    expect(readPodRecord(pod({ spec: { containers: [{ resources: { requests } }] } }))?.requests.size).to.equal(64);
+    expect(readPodRecord(pod({ spec: { containers: [{ resources: { requests } }] } }), 0)?.requests.size).to.equal(64);
   });
 
   it('are absent for a pod that requests none or has ended', () => {
-    expect(readPodRecord(pod({ spec: { containers: [{}] } }))).to.equal(undefined);
-    expect(readPodRecord(pod({ status: { phase: 'Succeeded' } }))).to.equal(undefined);
+    expect(readPodRecord(pod({ spec: { containers: [{}] } }), 0)).to.equal(undefined);
+    expect(readPodRecord(pod({ status: { phase: 'Succeeded' } }), 0)).to.equal(undefined);
   });
 
   it('include its scheduling constraints once it is unschedulable', () => {
     const conditions = [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }];
-    expect(readPodRecord(pod({ status: { conditions } }))?.constraints).to.deep.equal({
+    expect(readPodRecord(pod({ status: { conditions } }), 0)?.constraints).to.deep.equal({
       nodeSelector: {},
       tolerations: [],
     });
-    expect(readPodRecord(pod())?.constraints).to.equal(undefined);
-    expect(readPodRecord(pod({ status: { conditions }, deleting: true }))?.constraints).to.equal(undefined);
+    expect(readPodRecord(pod(), 0)?.constraints).to.equal(undefined);
+    expect(readPodRecord(pod({ status: { conditions }, deleting: true }), 0)?.constraints).to.equal(undefined);
     const gated = [{ type: 'PodScheduled', status: 'False', reason: 'SchedulingGated' }];
-    expect(readPodRecord(pod({ status: { conditions: gated } }))?.constraints).to.equal(undefined);
+    expect(readPodRecord(pod({ status: { conditions: gated } }), 0)?.constraints).to.equal(undefined);
   });
 
   it('exclude scheduling constraints above the size limit', () => {
@@ -58,7 +57,7 @@ describe('the cached fields of a pod that requests addresses', () => {
     const tolerations = Array.from({ length: 1025 }, () => ({ operator: 'Exists' }));
     const containers = [{ resources: { requests: { [BLUE]: '1' } } }];
     const read = (count: number) =>
-      readPodRecord(pod({ spec: { containers, tolerations: tolerations.slice(0, count) }, status: { conditions } }));
+      readPodRecord(pod({ spec: { containers, tolerations: tolerations.slice(0, count) }, status: { conditions } }), 0);
     expect(read(1024)?.constraints?.tolerations).to.have.length(1024);
     expect(read(1025)).to.deep.include({ requests: new Map([[BLUE, 1]]) });
     expect(read(1025)?.constraints).to.equal(undefined);
@@ -66,11 +65,18 @@ describe('the cached fields of a pod that requests addresses', () => {
 
   it('show that it is attached once the runtime reports its sandbox', () => {
     const all = [{}, { phase: 'Pending' }, { phase: 'Pending', podIP: '10.244.0.7' }, { phase: 'Running' }];
-    expect(all.map((status) => readPodRecord(pod({ status }))?.isAttached)).to.deep.equal([false, false, true, true]);
+    const attachedAt = (status: object, now: number) => readPodRecord(pod({ status }), now)?.attachedAt;
+    expect(all.map((status) => attachedAt(status, 5))).to.deep.equal([undefined, undefined, 5, 5]);
+  });
+
+  it('keep the time at which it was first seen attached, but not that of an earlier pod of its name', () => {
+    const [first, later] = [5, 9].map((now) => readPodRecord(pod({ status: { phase: 'Running' } }), now)!);
+    expect(withFirstAttachment(later!, first)).to.have.property('attachedAt', 5);
+    expect(withFirstAttachment(later!, { ...first!, uid: 'earlier' })).to.have.property('attachedAt', 9);
   });
 
   it('show that it is being deleted', () => {
-    expect(readPodRecord(pod({ deleting: true }))?.isLeaving).to.equal(true);
+    expect(readPodRecord(pod({ deleting: true }), 0)?.isLeaving).to.equal(true);
   });
 
   const sums: { name: string; spec: object; expect: number | undefined }[] = [

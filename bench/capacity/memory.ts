@@ -22,7 +22,7 @@ export function memory(): Figure[] {
   const withReleased = heapBytes();
   const pods = new Map<string, PodRecord>();
   for (let n = 0; n < PODS; n++) {
-    const record = readPodRecord(JSON.parse(JSON.stringify(pod(n))) as Pod);
+    const record = readPodRecord(JSON.parse(JSON.stringify(pod(n))) as Pod, 0);
     if (record !== undefined) pods.set(`tenant-${n % 500}/pod-${n}`, record);
   }
   const withPods = heapBytes();

@@ -61,7 +61,16 @@ export class CapacityBenchWorld {
   sight(now: number): CapacityInputs {
     const { pools, pods, stock } = this;
     const blocksOf: CapacityInputs['blocksOf'] = ({ name }) => this.#blocks.get(name) ?? [];
-    return { pools, pods, inventory: stock, nodes: [...this.#nodes.values()], blocksOf, now, maxStalenessMs: 30_000 };
+    return {
+      pools,
+      pods,
+      inventory: stock,
+      nodes: [...this.#nodes.values()],
+      blocksOf,
+      now,
+      maxStalenessMs: 30_000,
+      attachedBefore: 1,
+    };
   }
 
   /** Patches a node, as the API server would, and updates the cached record. */
@@ -83,7 +92,7 @@ export class CapacityBenchWorld {
     const taken = new Set(offsets);
     for (const [index, node] of bound.entries()) {
       const uid = uuid(this.pods.length);
-      this.pods.push(podOf(uid, pool, { node, isAttached: index % (PODS / STARTING) !== 0 }));
+      this.pods.push(podOf(uid, pool, { node, ...(index % (PODS / STARTING) !== 0 && { attachedAt: 0 }) }));
       this.#lease(pool, offsets[index]!, { pod: uid });
     }
     const free = Array.from({ length: size }, (_, offset) => offset).filter((offset) => !taken.has(offset));
@@ -137,7 +146,7 @@ export class CapacityBenchWorld {
 
 function podOf(uid: string, pool: string, given: Partial<PodRecord>): PodRecord {
   const requests = new Map([[capacityResource(pool), 1]]);
-  return { uid, namespace: 'tenant', requests, isAttached: false, isLeaving: false, ...given };
+  return { uid, namespace: 'tenant', requests, isLeaving: false, ...given };
 }
 
 function blockOf(pool: string, node: string, offset: number): BlockRecord {

@@ -163,7 +163,7 @@ const POD_TRANSFORMS: Record<string, (pod: Pod) => unknown> = {
   'by an agent': transformNodePod,
   'by the controller': transformLauncher,
   'by ipam': (pod) => CLAIM_PODS.transform!(pod),
-  'by capacity': (pod) => readPodRecord(pod) ?? null,
+  'by capacity': (pod) => readPodRecord(pod, 0) ?? null,
   'by the webhook': (pod) => readPod(pod, 'request.object'),
 };
 
