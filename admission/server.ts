@@ -1,8 +1,8 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { type Server, createServer } from 'node:https';
 import { type AddressInfo, type Socket, Server as TcpServer } from 'node:net';
 import { type PeerCertificate, TLSSocket } from 'node:tls';
-import express, { type Express } from 'express';
+import express from 'express';
 import { describeValue } from '../api/json.js';
 import { type Clock, systemClock } from '../kube/clock.js';
 import { TimeSlice } from '../kube/run-in-slices.js';
@@ -43,6 +43,17 @@ const STOP_MS = 10_000;
 
 /** @param arrivedAt when the request had arrived completely, by the server's clock */
 type Route = (body: unknown, arrivedAt: number) => Promise<string>;
+
+/** Of Node.js: what Express adds to requests and responses, such as `send()`, needs packages that bundles of processes lack. */
+type Handler = (request: IncomingMessage, response: ServerResponse, next: () => void) => unknown;
+
+/** The part of an Express app that is used. */
+interface App extends RequestListener {
+  disable(setting: string): unknown;
+  use(handler: Handler): unknown;
+  post(path: string, handler: Handler): unknown;
+  all(path: string, handler: Handler): unknown;
+}
 
 export interface AdmissionServerOptions {
   address: BindAddress;
@@ -161,8 +172,8 @@ export class AdmissionServer {
     this.#connections.closeUnused();
   }
 
-  #createApp(): Express {
-    const app = express();
+  #createApp(): App {
+    const app: App = express();
     app.disable('x-powered-by');
     app.disable('etag');
     app.use((request, response, next) => {
