@@ -17,17 +17,23 @@ const { PARTS } = (await load('parts.js')) as { PARTS: Readonly<Record<string, r
 describe('the bundles', function () {
   this.timeout(60_000);
   let outputs: Metafile['outputs'];
+  let warnings: string[];
 
   before(async () => {
-    const write = { write: false, absWorkingDir: ROOT, metafile: true } as const;
+    const write = { write: false, absWorkingDir: ROOT, metafile: true, logLevel: 'silent' } as const;
     const built = await Promise.all(BUNDLES_OF_PROCESSES.map((options) => build({ ...options, ...write })));
     outputs = Object.assign({}, ...built.map(({ metafile }) => metafile.outputs)) as Metafile['outputs'];
+    warnings = built.flatMap((one) => one.warnings.map(({ text, location }) => `${location?.file}: ${text}`));
   });
 
   const sourcesOf = (name: string) => Object.keys(outputs[`dist/${name}.cjs`]?.inputs ?? {});
 
   const importedPaths = () =>
     Object.keys(PARTS).flatMap((name) => outputs[`dist/${name}.cjs`]!.imports.map(({ path }) => path));
+
+  it('are built without warnings, so they use nothing that CommonJS lacks, such as import.meta.url', () => {
+    expect(warnings).to.deep.equal([]);
+  });
 
   it('are one for each process of the command line', () => {
     let processes: string[] = [];
