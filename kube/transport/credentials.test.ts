@@ -139,6 +139,14 @@ describe('loadCredentials', () => {
     expect(await credentials.headers()).to.deep.equal({ authorization: 'Bearer run-2' });
   });
 
+  it('stays with its context after a refresh, although another one has become current meanwhile', async () => {
+    const path = await write('config', kubeconfig({}));
+    const credentials = await load({ kubeconfig: path });
+    await writeFile(path, kubeconfig({}).replace('current-context: one', 'current-context: two'));
+    await credentials.refresh();
+    expect(await credentials.tls()).to.deep.equal({ rejectUnauthorized: true });
+  });
+
   it('reads a rotated token file, certificate and service account again', async () => {
     const tokenFile = await write('token', 'first\n');
     const path = await write('config', kubeconfig({ user: { tokenFile } }));

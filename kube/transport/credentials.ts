@@ -113,22 +113,23 @@ class KubeconfigCredentials implements Credentials {
   readonly server: string;
   readonly namespace: string | undefined;
   readonly #files: string[];
-  readonly #context: string | undefined;
+  /** Stays if another one becomes current, whose credentials may be for another server. */
+  readonly #context: string;
   #config: KubeConfig;
   /** By user. */
   #tokenFiles: Map<string, string>;
 
-  private constructor(files: string[], context: string | undefined, loaded: LoadedKubeconfig) {
+  private constructor(files: string[], { config, tokenFiles }: LoadedKubeconfig) {
     this.#files = files;
-    this.#context = context;
-    this.#config = loaded.config;
-    this.#tokenFiles = loaded.tokenFiles;
-    this.server = serverOf(loaded.config, files);
-    this.namespace = loaded.config.getContextObject(loaded.config.getCurrentContext())?.namespace;
+    this.#config = config;
+    this.#tokenFiles = tokenFiles;
+    this.server = serverOf(config, files);
+    this.#context = config.getCurrentContext();
+    this.namespace = config.getContextObject(this.#context)?.namespace;
   }
 
   static async load(files: string[], context: string | undefined): Promise<KubeconfigCredentials> {
-    return new KubeconfigCredentials(files, context, await readKubeconfig(files, context));
+    return new KubeconfigCredentials(files, await readKubeconfig(files, context));
   }
 
   async tls(): Promise<TlsOptions> {
