@@ -34,6 +34,8 @@ type note struct {
 	Failure string `json:"failure,omitempty"`
 	// Whose port it is, as the agent wrote it.
 	Subject json.RawMessage `json:"subject,omitempty"`
+	// What the file has, also if it cannot be parsed.
+	text []byte
 }
 
 const tablePrefix = "holdfast_"
@@ -148,21 +150,6 @@ func explain(err error) error {
 	return fmt.Errorf("nftables: %w", err)
 }
 
-// remove deletes the rules of a port, and its note, unless an ADD has written another note meanwhile.
-func (g guards) remove(name string, noted note) error {
-	return g.locked(func() error {
-		if !g.isCurrent(name, noted) {
-			return nil
-		}
-		// where rules could not be applied, they often cannot be removed either
-		err := noted.inNetns(func(netns int) error { return transact(netns, deletion(name)) })
-		if err != nil && noted.Failure == "" {
-			return err
-		}
-		return removeFile(filepath.Join(g.folder, name))
-	})
-}
-
 // removeFile removes a file, unless it is gone.
 func removeFile(path string) error {
 	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
@@ -173,30 +160,27 @@ func removeFile(path string) error {
 
 // isCurrent reports whether a note still is what was read.
 func (g guards) isCurrent(name string, noted note) bool {
-	current, err := g.read(name)
-	return err == nil && bytes.Equal(encode(current), encode(noted))
+	current, _ := g.read(name)
+	return bytes.Equal(current.text, noted.text)
 }
 
 // collect deletes the rules of ports that no longer exist. A port whose interface is removed after its DEL keeps them until then.
 // The table is that of a port whose DEL this is; empty: of none.
 func (g guards) collect(ended string) error {
 	names, err := g.noteNames()
+	gone := map[string]note{}
 	for _, name := range names {
 		noted, readErr := g.read(name)
-		if errors.Is(readErr, os.ErrNotExist) {
-			continue // a DEL was faster
-		}
 		hasNothing := noted.Index == 0 && noted.Failure != ""
 		switch {
-		case readErr != nil && name == ended:
-			err = errors.Join(err, g.removeTables([]string{name}))
-		case readErr != nil:
+		case errors.Is(readErr, os.ErrNotExist): // a DEL was faster
+		case readErr != nil && name != ended:
 			err = errors.Join(err, fmt.Errorf("note %s: %w", name, readErr)) // its port may exist
-		case name == ended && hasNothing || !(g.isConfined && noted.Index == 0) && noted.isGone():
-			err = errors.Join(err, g.remove(name, noted))
+		case readErr != nil || name == ended && hasNothing || !(g.isConfined && noted.Index == 0) && noted.isGone():
+			gone[name] = noted
 		}
 	}
-	return err
+	return errors.Join(err, g.remove(gone))
 }
 
 // noteNames returns the names of the ports that have a note.
@@ -219,7 +203,7 @@ func (g guards) replace(name string) error {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	return errors.Join(err, g.remove(name, noted))
+	return g.remove(map[string]note{name: noted})
 }
 
 // check returns an error if the rules of a port are not all there. It does not know what they are.
@@ -233,7 +217,7 @@ func (g guards) check(asked request) error {
 		return err
 	}
 	found := noted.Rules // if their network namespace is gone
-	err = noted.inNetns(func(netns int) error {
+	err = inNetns(noted.home(), func(netns int) error {
 		of := attributes{}.text(unix.NFTA_RULE_TABLE, name)
 		rules, err := dump(netns, unix.NFT_MSG_GETRULE, of)
 		found = len(rules)
@@ -246,12 +230,20 @@ func (g guards) check(asked request) error {
 	return errors.Join(msg, err)
 }
 
-// inNetns passes the network namespace of the rules: a file descriptor, or 0 for this one. If it is gone, nothing is done.
-func (n note) inNetns(run func(netns int) error) error {
-	if n.Index != 0 || n.Netns == "" {
+// home returns the network namespace of the rules; empty: this one.
+func (n note) home() string {
+	if n.Index != 0 {
+		return ""
+	}
+	return n.Netns
+}
+
+// inNetns passes a network namespace: a file descriptor, or 0 for this one. If it is gone, nothing is done.
+func inNetns(path string, run func(netns int) error) error {
+	if path == "" {
 		return run(0)
 	}
-	file, err := os.Open(n.Netns)
+	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -267,5 +259,6 @@ func (g guards) read(name string) (noted note, err error) {
 	if err == nil {
 		err = json.Unmarshal(text, &noted)
 	}
+	noted.text = text
 	return noted, err
 }

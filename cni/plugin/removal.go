@@ -3,8 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -25,31 +25,53 @@ func (g guards) removeAll() error {
 			return explain(err)
 		}
 		if len(names) == 0 {
-			// the folder stays if it has notes of other ports
-			os.Remove(filepath.Join(g.folder, countersFile))
-			os.Remove(g.folder)
-			return nil
+			return removeFile(filepath.Join(g.folder, countersFile))
 		}
-		for len(names) > 0 {
-			count := min(len(names), removedAtOnce)
-			if err := g.removeTables(names[:count]); err != nil {
-				return err
-			}
-			names = names[count:]
+		onHost := map[string]note{}
+		for _, name := range names {
+			noted, _ := g.read(name)
+			onHost[name] = note{text: noted.text}
+		}
+		if err := g.remove(onHost); err != nil {
+			return err
 		}
 	}
 	return fmt.Errorf("interfaces get new guards meanwhile: end the agent of this node, and call this again (%d attempts)", removalRounds)
 }
 
-func (g guards) removeTables(names []string) (err error) {
+// remove deletes the rules of ports, and their notes, unless an ADD has written another note meanwhile. One transaction deletes many
+// tables, because the kernel makes all others wait for a grace period after it.
+func (g guards) remove(ports map[string]note) error {
+	if len(ports) == 0 {
+		return nil
+	}
+	return g.locked(func() (err error) {
+		names := map[string][]string{} // by the network namespace of the rules
+		for name, noted := range ports {
+			if g.isCurrent(name, noted) {
+				names[noted.home()] = append(names[noted.home()], name)
+			}
+		}
+		for home, all := range names {
+			for some := range slices.Chunk(all, removedAtOnce) {
+				err = errors.Join(err, g.removeTables(home, some, ports))
+			}
+		}
+		return err
+	})
+}
+
+func (g guards) removeTables(home string, names []string, ports map[string]note) (err error) {
 	var deletions []message
 	for _, name := range names {
 		deletions = append(deletions, deletion(name)...)
 	}
-	if err := transact(0, deletions); err != nil {
-		return explain(err)
-	}
+	failure := inNetns(home, func(netns int) error { return explain(transact(netns, deletions)) })
 	for _, name := range names {
+		if failure != nil && ports[name].Failure == "" {
+			return failure
+		}
+		// where rules could not be applied, they often cannot be removed either
 		err = errors.Join(err, removeFile(filepath.Join(g.folder, name)))
 	}
 	return err

@@ -68,7 +68,7 @@ func TestTheNoteOfALaterADDIsNotCollected(t *testing.T) {
 	noted, err := n.ports.read(name)
 	must(t, err)
 	must(t, n.apply(golden(t, "enforce")))
-	must(t, n.ports.remove(name, noted))
+	must(t, n.ports.remove(map[string]note{name: noted}))
 	if _, err := n.ports.read(name); err != nil || n.tables() != 1 {
 		t.Errorf("the rules of a later ADD were removed: %v", err)
 	}
@@ -103,8 +103,8 @@ func TestAllRulesAreRemovedBeforeAnUninstallation(t *testing.T) {
 	if n.tables() != 1 {
 		t.Error("not only the table of others is left")
 	}
-	if _, err := os.Stat(n.ports.folder); !os.IsNotExist(err) {
-		t.Errorf("notes are left: %v", err)
+	if files, err := os.ReadDir(n.ports.folder); err != nil || len(files) != 0 {
+		t.Errorf("files are left: %v, %v", files, err)
 	}
 	if !n.passes(arp(1, guestMAC, "0a0100c8", "0a0100fe")) {
 		t.Error("the port still drops")
@@ -170,25 +170,51 @@ func TestAnADDAndTheRemovalOfEarlierRulesDoNotDisturbEachOther(t *testing.T) {
 	n := newNode(t, "veth")
 	name := tableName(n.asked)
 	rules := golden(t, "enforce")
+	remove := n.beside(func() error { return n.ports.collect(name) })
+	for _, earlier := range []string{`{"index":9999}`, `{`} { // of an interface that is gone, and one that cannot be read
+		for range 50 {
+			must(t, n.apply(rules))
+			must(t, os.WriteFile(filepath.Join(n.ports.folder, name), []byte(earlier), 0o600))
+			ended := remove()
+			must(t, n.apply(rules))
+			must(t, <-ended)
+			if _, err := n.ports.read(name); err != nil || n.tables() != 1 {
+				t.Fatalf("the rules of the later ADD were removed, or its note: %d tables, %v", n.tables(), err)
+			}
+		}
+	}
+}
+
+func TestAnADDDuringTheRemovalOfAllRulesHasRulesAndANoteOrNone(t *testing.T) {
+	n := newNode(t, "veth")
+	rules := golden(t, "enforce")
+	remove := n.beside(n.ports.removeAll)
+	for range 50 {
+		must(t, n.apply(rules))
+		ended := remove()
+		must(t, n.apply(rules))
+		must(t, <-ended)
+		if _, err := n.ports.read(tableName(n.asked)); (err == nil) != (n.tables() == 1) {
+			t.Fatalf("%d tables, and the note: %v", n.tables(), err)
+		}
+	}
+}
+
+// beside returns a function that starts work in the network namespace of the test, and returns where the result comes.
+func (n *node) beside(work func() error) (start func() <-chan error) {
 	here, err := os.Open("/proc/thread-self/ns/net")
-	must(t, err)
+	must(n.t, err)
 	begin, ended := make(chan bool), make(chan error)
+	n.t.Cleanup(func() { close(begin) })
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		err := unix.Setns(int(here.Fd()), unix.CLONE_NEWNET)
 		for range begin {
-			ended <- errors.Join(err, n.ports.collect(""))
+			ended <- errors.Join(err, work())
 		}
 	}()
-	for range 50 {
-		must(t, n.apply(rules))
-		must(t, n.ports.write(n.asked, rules, note{Index: 9999})) // of an interface that is gone
+	return func() <-chan error {
 		begin <- true
-		must(t, n.apply(rules))
-		must(t, <-ended)
-		if _, err := n.ports.read(name); err != nil || n.tables() != 1 {
-			t.Fatalf("the rules of the later ADD were removed, or its note: %d tables, %v", n.tables(), err)
-		}
+		return ended
 	}
-	close(begin)
 }
