@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -39,6 +40,11 @@ type note struct {
 }
 
 const tablePrefix = "holdfast_"
+
+var errLocked = errors.New("another process of the plugin has held the lock")
+
+// How long a process waits for one that hangs in the kernel with the lock. A test shortens it.
+var lockLimit = 10 * time.Second
 
 // tableName returns the name of the table of an interface, which is also that of its file.
 func tableName(asked request) string {
@@ -88,9 +94,14 @@ func (g guards) locked(change func() error) error {
 		return err
 	}
 	defer folder.Close()
-	for err = syscall.EINTR; err == syscall.EINTR; {
-		err = unix.Flock(int(folder.Fd()), unix.LOCK_EX)
-	}
+	late := fmt.Errorf("%w for %s: if this goes on, look for a process `holdfast` that hangs on this node", errLocked, lockLimit)
+	// it blocks, because the kernel serves in turn who waits so
+	_, err = within(time.After(lockLimit), late, func() (_ any, err error) {
+		for err = syscall.EINTR; err == syscall.EINTR; {
+			err = unix.Flock(int(folder.Fd()), unix.LOCK_EX)
+		}
+		return nil, err
+	})
 	if err != nil {
 		return fmt.Errorf("cannot lock %s: %w", g.folder, err)
 	}

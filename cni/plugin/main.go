@@ -170,6 +170,9 @@ func guardPort(asked request, ports guards, rules *ruleSet) {
 		return
 	}
 	msg := "the guard of interface " + asked.Env["CNI_IFNAME"] + " cannot be applied: " + err.Error()
+	if rules.Mode == enforce && errors.Is(err, errLocked) {
+		fail(asked, tryAgain, msg+"; the kubelet retries", "")
+	}
 	if rules.Mode == enforce {
 		fail(asked, refused, msg, "")
 	}
