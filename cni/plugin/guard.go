@@ -69,10 +69,13 @@ func (g guards) apply(asked request, rules *ruleSet, mayBeUp bool) error {
 			"network without IPAM write \"disableContainerInterface\": true into its config", asked.Env["CNI_IFNAME"])
 	}
 	return g.locked(func() error {
+		name := tableName(asked)
+		if err := g.leave(name, found); err != nil {
+			return err
+		}
 		if err := g.write(asked, rules, note{Index: found.index, Rules: rules.count()}); err != nil {
 			return err
 		}
-		name := tableName(asked)
 		err := place(name, rules, found)
 		if errors.Is(err, syscall.ENOENT) && found.renamed != "" {
 			// Before Linux 6.16 all devices of a chain must exist, and a chain stays at a device that is renamed.
@@ -81,6 +84,15 @@ func (g guards) apply(asked request, rules *ruleSet, mayBeUp bool) error {
 		}
 		return explain(err)
 	})
+}
+
+// leave deletes the rules that an earlier interface of another kind has in another network namespace. Call it locked.
+func (g guards) leave(name string, found port) error {
+	earlier, err := g.read(name)
+	if err != nil || (earlier.Index == 0) == (found.index == 0) {
+		return nil
+	}
+	return inNetns(earlier.home(), func(netns int) error { return explain(transact(netns, deletion(name))) })
 }
 
 // locked runs what changes notes and rules, while no other process does. Otherwise the removal of the rules of an earlier interface

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -216,5 +217,28 @@ func (n *node) beside(work func() error) (start func() <-chan error) {
 	return func() <-chan error {
 		begin <- true
 		return ended
+	}
+}
+
+func TestAnInterfaceOfAnotherKindHasNoRulesOfAnEarlierOneOfItsName(t *testing.T) {
+	n := newNode(t, "macvlan")
+	rules := golden(t, "enforce")
+	rules.IsGuest = true
+	must(t, n.apply(rules))
+	netns, err := os.Open(n.asked.Env["CNI_NETNS"])
+	must(t, err)
+	defer netns.Close()
+	inPod := "nsenter --net=" + n.asked.Env["CNI_NETNS"] + " "
+	run(t, inPod+"ip link del net1")
+	run(t, "ip link add vg type veth peer name net1 address 02:00:00:00:00:05 netns "+strconv.Itoa(n.pod.Process.Pid))
+	must(t, n.apply(rules))
+	if n.tables() != 1 || n.tablesIn(int(netns.Fd())) != 0 {
+		t.Errorf("%d tables are on the host, and %d in the pod", n.tables(), n.tablesIn(int(netns.Fd())))
+	}
+	run(t, "ip link del vg")
+	run(t, "ip link add link br0 name net1 address 02:00:00:00:00:05 netns "+strconv.Itoa(n.pod.Process.Pid)+" type macvlan mode bridge")
+	must(t, n.apply(rules))
+	if n.tables() != 0 || n.tablesIn(int(netns.Fd())) != 1 {
+		t.Errorf("%d tables are on the host, and %d in the pod", n.tables(), n.tablesIn(int(netns.Fd())))
 	}
 }
