@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -22,9 +21,8 @@ func probeKernel() error {
 
 // noteKernel writes what a probe has found, and returns it.
 func (g guards) noteKernel(refusal error) error {
-	path := filepath.Join(g.folder, refusalFile)
 	if refusal != nil {
-		return errors.Join(refusal, os.WriteFile(path, []byte(refusal.Error()), 0o600))
+		return errors.Join(refusal, replaceFile(g.folder, refusalFile, []byte(refusal.Error())))
 	}
-	return removeFile(path)
+	return removeFile(filepath.Join(g.folder, refusalFile))
 }

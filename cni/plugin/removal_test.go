@@ -146,6 +146,9 @@ func TestANoteThatCannotBeWrittenLeavesNoFile(t *testing.T) {
 	os.WriteFile(filepath.Join(n.ports.folder, "other"), make([]byte, 64<<10), 0o600) // as much as fits
 	guardPort(n.asked, n.ports, golden(t, "observe"))
 	must(t, n.ports.check(n.asked))
+	if err := n.ports.noteKernel(unix.EAFNOSUPPORT); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("a refusal of the kernel on a full disk: %v", err)
+	}
 	if files, err := os.ReadDir(n.ports.folder); err != nil || len(files) != 1 {
 		t.Errorf("files are left: %v, %v", files, err)
 	}
