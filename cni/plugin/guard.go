@@ -203,7 +203,7 @@ func (g guards) collect(ended string) error {
 			gone[name] = noted
 		}
 	}
-	return errors.Join(err, g.remove(gone))
+	return errors.Join(err, g.remove(gone), g.removeAbandoned())
 }
 
 // noteNames returns the names of the ports that have a note.

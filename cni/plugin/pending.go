@@ -12,6 +12,9 @@ import (
 // The agent has the same limit. The files are in memory: this many take about 20 MiB.
 const maxPendingDeletes = 4096
 
+// Prefix of files that are being written.
+const temporaryPrefix = ".note-"
+
 // storePendingDelete atomically writes the file of a DEL that the agent has to carry out later. If there are too many,
 // it writes none, and the agent releases the addresses after the pod is deleted.
 func storePendingDelete(asked request, folder string) error {
@@ -34,7 +37,7 @@ func storePendingDelete(asked request, folder string) error {
 
 // replaceFile writes a file in one step, so that a full disk leaves none that is cut off.
 func replaceFile(folder, name string, content []byte) error {
-	file, err := os.CreateTemp(folder, ".note-*")
+	file, err := os.CreateTemp(folder, temporaryPrefix+"*")
 	if err != nil {
 		return err
 	}

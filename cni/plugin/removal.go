@@ -3,9 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,6 +17,8 @@ const (
 	removedAtOnce = 100
 	// Searches for tables. Further ones are found only while pods start.
 	removalRounds = 10
+	// After this time the writer of a temporary file was killed.
+	temporaryMaxAge = 10 * time.Minute
 )
 
 // removeAll removes the rules of all ports on this node, and the notes about them. Those inside pods end with the pods.
@@ -73,6 +77,17 @@ func (g guards) removeTables(home string, names []string, ports map[string]note)
 		}
 		// where rules could not be applied, they often cannot be removed either
 		err = errors.Join(err, removeFile(filepath.Join(g.folder, name)))
+	}
+	return err
+}
+
+// removeAbandoned removes files that processes had not written to the end when they were killed.
+func (g guards) removeAbandoned() error {
+	paths, err := filepath.Glob(filepath.Join(g.folder, temporaryPrefix+"*"))
+	for _, path := range paths {
+		if file, statErr := os.Stat(path); statErr == nil && time.Since(file.ModTime()) > temporaryMaxAge {
+			err = errors.Join(err, removeFile(path))
+		}
 	}
 	return err
 }

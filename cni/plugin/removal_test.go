@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -151,6 +152,19 @@ func TestANoteThatCannotBeWrittenLeavesNoFile(t *testing.T) {
 	}
 	if files, err := os.ReadDir(n.ports.folder); err != nil || len(files) != 1 {
 		t.Errorf("files are left: %v, %v", files, err)
+	}
+}
+
+func TestWhatAKilledProcessHasNotWrittenToTheEndIsRemovedLater(t *testing.T) {
+	ports := guards{folder: t.TempDir()}
+	for _, name := range []string{".note-1", ".note-2"} {
+		must(t, os.WriteFile(filepath.Join(ports.folder, name), nil, 0o600))
+	}
+	long := time.Now().Add(-time.Hour)
+	must(t, os.Chtimes(filepath.Join(ports.folder, ".note-1"), long, long))
+	must(t, ports.collect(""))
+	if files, err := os.ReadDir(ports.folder); err != nil || len(files) != 1 || files[0].Name() != ".note-2" {
+		t.Errorf("not only the file that may still be written is left: %v, %v", files, err)
 	}
 }
 
