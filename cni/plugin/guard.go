@@ -98,7 +98,8 @@ func (g guards) leave(name string, found port) error {
 // locked runs what changes notes and rules, while no other process does. Otherwise the removal of the rules of an earlier interface
 // could remove those of an ADD that uses its name again. The lock ends with the process, too.
 func (g guards) locked(change func() error) error {
-	if err := os.MkdirAll(g.folder, 0o700); err != nil {
+	// the kubelet creates the folder for others to read, and who can read it can lock it
+	if err := errors.Join(os.MkdirAll(g.folder, 0o700), os.Chmod(g.folder, 0o700)); err != nil {
 		return err
 	}
 	folder, err := os.Open(g.folder)

@@ -237,6 +237,15 @@ func (n *node) beside(work func() error) (start func() <-chan error) {
 	}
 }
 
+func TestOnlyRootCanLockTheFolderOfNotes(t *testing.T) {
+	ports := guards{folder: t.TempDir()}
+	must(t, os.Chmod(ports.folder, 0o755))
+	must(t, ports.locked(func() error { return nil }))
+	if folder, err := os.Stat(ports.folder); err != nil || folder.Mode().Perm() != 0o700 {
+		t.Errorf("the folder has the permissions %v, %v", folder.Mode(), err)
+	}
+}
+
 func TestAnInterfaceOfAnotherKindHasNoRulesOfAnEarlierOneOfItsName(t *testing.T) {
 	n := newNode(t, "macvlan")
 	rules := golden(t, "enforce")
