@@ -188,25 +188,6 @@ func (g guards) isCurrent(name string, noted note) bool {
 	return bytes.Equal(current.text, noted.text)
 }
 
-// collect deletes the rules of ports that no longer exist. A port whose interface is removed after its DEL keeps them until then.
-// The table is that of a port whose DEL this is; empty: of none.
-func (g guards) collect(ended string) error {
-	names, err := g.noteNames()
-	gone := map[string]note{}
-	for _, name := range names {
-		noted, readErr := g.read(name)
-		hasNothing := noted.Index == 0 && noted.Failure != ""
-		switch {
-		case errors.Is(readErr, os.ErrNotExist): // a DEL was faster
-		case readErr != nil && name != ended:
-			err = errors.Join(err, fmt.Errorf("note %s: %w", name, readErr)) // its port may exist
-		case readErr != nil || name == ended && hasNothing || !(g.isConfined && noted.Index == 0) && noted.isGone():
-			gone[name] = noted
-		}
-	}
-	return errors.Join(err, g.remove(gone), g.removeAbandoned())
-}
-
 // noteNames returns the names of the ports that have a note.
 func (g guards) noteNames() (names []string, err error) {
 	files, err := os.ReadDir(g.folder)
@@ -219,15 +200,6 @@ func (g guards) noteNames() (names []string, err error) {
 		}
 	}
 	return names, err
-}
-
-// replace removes the rules of an earlier interface that had the name of one without a guard.
-func (g guards) replace(name string) error {
-	noted, err := g.read(name)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	return g.remove(map[string]note{name: noted})
 }
 
 // check returns an error if the rules of a port are not all there. It does not know what they are.

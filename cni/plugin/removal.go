@@ -43,6 +43,34 @@ func (g guards) removeAll() error {
 	return fmt.Errorf("interfaces get new guards meanwhile: end the agent of this node, and call this again (%d attempts)", removalRounds)
 }
 
+// collect deletes the rules of ports that no longer exist. A port whose interface is removed after its DEL keeps them until then.
+// The table is that of a port whose DEL this is; empty: of none.
+func (g guards) collect(ended string) error {
+	names, err := g.noteNames()
+	gone := map[string]note{}
+	for _, name := range names {
+		noted, readErr := g.read(name)
+		hasNothing := noted.Index == 0 && noted.Failure != ""
+		switch {
+		case errors.Is(readErr, os.ErrNotExist): // a DEL was faster
+		case readErr != nil && name != ended:
+			err = errors.Join(err, fmt.Errorf("note %s: %w", name, readErr)) // its port may exist
+		case readErr != nil || name == ended && hasNothing || !(g.isConfined && noted.Index == 0) && noted.isGone():
+			gone[name] = noted
+		}
+	}
+	return errors.Join(err, g.remove(gone), g.removeAbandoned())
+}
+
+// replace removes the rules of an earlier interface that had the name of one without a guard.
+func (g guards) replace(name string) error {
+	noted, err := g.read(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return g.remove(map[string]note{name: noted})
+}
+
 // remove deletes the rules of ports, and their notes, unless an ADD has written another note meanwhile. One transaction deletes many
 // tables, because the kernel makes all others wait for a grace period after it.
 func (g guards) remove(ports map[string]note) error {
