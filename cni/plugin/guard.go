@@ -68,31 +68,40 @@ func (g guards) apply(asked request, rules *ruleSet, mayBeUp bool) error {
 		return fmt.Errorf("interface %s is up already, so it may have sent something: update the plugin bridge to 1.1.1 or newer, and for a "+
 			"network without IPAM write \"disableContainerInterface\": true into its config", asked.Env["CNI_IFNAME"])
 	}
-	return g.locked(func() error {
-		name := tableName(asked)
-		if err := g.leave(name, found); err != nil {
-			return err
-		}
-		if err := g.write(asked, rules, note{Index: found.index, Rules: rules.count()}); err != nil {
-			return err
-		}
-		err := place(name, rules, found)
-		if errors.Is(err, syscall.ENOENT) && found.renamed != "" {
-			// Before Linux 6.16 all devices of a chain must exist, and a chain stays at a device that is renamed.
-			found.renamed = ""
-			err = place(name, rules, found)
-		}
-		return explain(err)
-	})
+	return g.locked(func() error { return g.applyAt(found, asked, rules) })
 }
 
-// leave deletes the rules that an earlier interface of another kind has in another network namespace. Call it locked.
-func (g guards) leave(name string, found port) error {
+// applyAt notes a port and creates its rules. Call it locked.
+func (g guards) applyAt(found port, asked request, rules *ruleSet) error {
+	name := tableName(asked)
+	hasEarlier, err := g.leave(name, found)
+	if err != nil {
+		return err
+	}
+	if err := g.write(asked, rules, note{Index: found.index, Rules: rules.count()}); err != nil {
+		return err
+	}
+	err = place(name, rules, found)
+	if errors.Is(err, syscall.ENOENT) && found.renamed != "" {
+		// Before Linux 6.16 all devices of a chain must exist, and a chain stays at a device that is renamed.
+		found.renamed = ""
+		err = place(name, rules, found)
+	}
+	if err != nil && !hasEarlier {
+		// a kernel that has no nftables could not delete rules either, so no DEL would remove the note
+		err = errors.Join(err, removeFile(filepath.Join(g.folder, name)))
+	}
+	return explain(err)
+}
+
+// leave deletes the rules that an earlier interface of another kind has in another network namespace. It reports whether an earlier one
+// may have rules in the same.
+func (g guards) leave(name string, found port) (hasEarlier bool, err error) {
 	earlier, err := g.read(name)
 	if err != nil || (earlier.Index == 0) == (found.index == 0) {
-		return nil
+		return !errors.Is(err, os.ErrNotExist), nil
 	}
-	return inNetns(earlier.home(), func(netns int) error { return explain(transact(netns, deletion(name))) })
+	return false, inNetns(earlier.home(), func(netns int) error { return explain(transact(netns, deletion(name))) })
 }
 
 // locked runs what changes notes and rules, while no other process does. Otherwise the removal of the rules of an earlier interface

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -134,6 +135,9 @@ func TestInvalidRulesApplyNothing(t *testing.T) {
 	}
 	if n.tables() != 0 {
 		t.Error("half of the rules were applied")
+	}
+	if _, err := n.ports.read(tableName(n.asked)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("there is a note, which a kernel without nftables would keep: %v", err)
 	}
 	if err := explain(syscall.ENOENT); !strings.Contains(err.Error(), "or the interface is gone") {
 		t.Error(err)

@@ -170,10 +170,10 @@ func guardPort(asked request, ports guards, rules *ruleSet) {
 		return
 	}
 	msg := "the guard of interface " + asked.Env["CNI_IFNAME"] + " cannot be applied: " + err.Error()
-	if rules.Mode == enforce && errors.Is(err, errLocked) {
-		fail(asked, tryAgain, msg+"; the kubelet retries", "")
-	}
 	if rules.Mode == enforce {
+		if errors.Is(err, errLocked) {
+			fail(asked, tryAgain, msg+"; the kubelet retries", "")
+		}
 		fail(asked, refused, msg, "")
 	}
 	err = ports.locked(func() error {
