@@ -102,10 +102,11 @@ export class WorkloadReconciler implements Reconciler {
   }
 
   createSync(): Sync {
-    const { client, config, metrics } = this.#deps;
+    const { client, clock, config, metrics } = this.#deps;
     const term: Term = {
       networkData: new NetworkData({
         client,
+        clock,
         usersOf: (namespace, secret) => this.#workloadsOfSecret(namespace, secret),
         interfacesOf: (workload) => this.#interfacesOf(workload),
         lockedLeasesOf: (key) => this.#deps.views.watched.lockedLeases.cache.byIndex(BY_WORKLOAD, key),

@@ -124,8 +124,37 @@ describe('the locks of the addresses in a Secret with network data', () => {
     world.shownLeases = undefined;
     writes();
     await sync();
+    expect(writes()).to.deep.equal(['patch secrets net']);
+    world.now += 60_000;
+    await sync();
     expect(writes().slice(0, 2)).to.deep.equal(['patch secrets net', `patch addressleases ${name}`]);
     expect(world.textOfSecret).to.include('10.1.0.6/24');
+  });
+
+  it('stay as long as a write of the text without an answer may arrive, and the text is removed again then', async () => {
+    world.api.before = world.loseNext('POST');
+    await sync().catch(() => undefined);
+    world.addVm('vm1', { annotation: '' });
+    expect(await sync()).to.deep.equal({ requeueAfterMs: 60_000 });
+    expect(locks()).to.deep.equal(['net']);
+    world.arrive();
+    expect(world.textOfSecret).to.include('10.1.0.5/24');
+    world.now += 60_000;
+    await sync();
+    expect(world.textOfSecret).to.equal('');
+    expect(locks()).to.deep.equal([undefined]);
+  });
+
+  it('are set again if the VM wants the address again before its unlock without an answer may arrive', async () => {
+    await sync();
+    world.addVm('vm1', { annotation: '' });
+    world.api.before = world.loseNext('PATCH', 'addressleases');
+    await sync().catch(() => undefined);
+    world.addVm('vm1');
+    await sync();
+    expect(world.textOfSecret).to.include('10.1.0.5/24');
+    world.arrive();
+    expect(locks()).to.deep.equal(['net']);
   });
 
   it('must be kept by the API server, or nothing is written into the Secret', async () => {

@@ -37,10 +37,13 @@ const OWN: LeaseOwner = {
 };
 const OTHER: LeaseOwner = { ...OWN, name: 'vm2.data', uid: 'vm2.data-uid', workloadUID: 'vm2-uid' };
 
+/** A write without an answer arrives within this time, or never. */
+const LATE_MS = 50_000;
+
 /** At which write of a sync the API server goes away, and whether it carries out that write without an answer. */
 interface Outage {
   readonly write: number;
-  readonly isCarriedOut: boolean;
+  readonly isCarriedOut: boolean | 'late';
   /** The process starts again, and knows nothing. */
   readonly isCrash: boolean;
 }
@@ -48,6 +51,7 @@ interface Outage {
 /** The API server, with leases that keep their preconditions. */
 class UnreliableWorld extends ReconcilerWorld {
   outage: Outage | undefined;
+  #lateUntil = 0;
   #writes = 0;
   readonly #ipam = new Client(new MemoryTransport(this.tracker));
 
@@ -56,12 +60,20 @@ class UnreliableWorld extends ReconcilerWorld {
     this.#writes = 0;
   }
 
-  protected override faultOf({ method }: ApiRequest): Fault {
-    if (method === 'GET') return undefined;
+  protected override faultOf(request: ApiRequest): Fault {
+    if (request.method === 'GET') return undefined;
     const { write = Infinity, isCarriedOut = false } = this.outage ?? {};
     this.#writes += 1;
     if (this.#writes < write) return undefined;
-    return { error: LOST, applied: this.#writes === write && isCarriedOut };
+    const isLost = this.#writes === write;
+    if (isLost && isCarriedOut === 'late') this.late.push(request);
+    if (isLost) this.#lateUntil = this.now + LATE_MS;
+    return { error: LOST, applied: isLost && isCarriedOut === true };
+  }
+
+  override arrive(): void {
+    if (this.now > this.#lateUntil) this.late.length = 0;
+    super.arrive();
   }
 
   /** Carries out a write of ipam. One that was decided on an older version of the lease has no effect. */
@@ -106,6 +118,11 @@ class Model {
 
   pass(ms: number): void {
     this.#now += ms;
+    this.#world.now = this.#now;
+  }
+
+  arrive(): void {
+    this.#world.arrive();
   }
 
   /** A claim shows an address before it is leased, or without a lease after a restore. The VM starts when its lease changes. */
@@ -167,6 +184,9 @@ class Model {
   /** The process works without a failure: then the Secret has no address that is not leased to the claim. */
   async settle(): Promise<void> {
     await this.sync(undefined, false);
+    this.arrive();
+    this.pass(60_000);
+    await this.sync(undefined, false);
     await this.#sync();
     for (const address of this.#written()) expect(this.#ownerOf(address), address).to.equal(OWN.uid);
     for (const { metadata, networkData, owner, releasedAt } of this.#world.records())
@@ -199,7 +219,9 @@ class Model {
     return lease !== undefined && stateOf(lease) === 'held' ? lease.owner?.uid : undefined;
   }
 
+  /** Its connections end, and so do its requests. */
   #restart(): void {
+    this.#world.late.length = 0;
     this.#run = this.#world.reconciler().createSync();
   }
 
@@ -212,7 +234,11 @@ function nameOf(address = ''): string {
   return address === '' ? '' : leaseName('data', parseAddress(address));
 }
 
-const outage = fc.record({ write: fc.integer({ min: 1, max: 6 }), isCarriedOut: fc.boolean(), isCrash: fc.boolean() });
+const outage = fc.record({
+  write: fc.integer({ min: 1, max: 6 }),
+  isCarriedOut: fc.constantFrom(true, false, 'late' as const),
+  isCrash: fc.boolean(),
+});
 const step = fc.record({
   move: fc.option(
     fc.record({ shown: fc.option(fc.constantFrom(...ADDRESSES), { nil: undefined }), isLeased: fc.boolean() }),
@@ -228,6 +254,7 @@ const step = fc.record({
   wanted: fc.option(fc.constantFrom(...ADDRESSES), { nil: undefined }),
   isIpamLagging: fc.boolean(),
   doesOtherRelease: fc.boolean(),
+  doLateWritesArrive: fc.boolean(),
 });
 
 describe('the Secrets with network data, after each step', () => {
@@ -242,6 +269,8 @@ describe('the Secrets with network data, after each step', () => {
         if (each.process === 'settles') await model.settle();
         model.check();
         model.pass(each.passed);
+        if (each.doLateWritesArrive) model.arrive();
+        model.check();
         if (each.doesOtherRelease) await model.otherReleases();
         if (each.wanted !== undefined) await model.allocateToOther(each.wanted, each.isIpamLagging);
         model.check();

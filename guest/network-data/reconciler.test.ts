@@ -115,6 +115,20 @@ describe('the Secret with the network data of a VM', () => {
     expect(world.textOfSecret).to.equal('');
   });
 
+  it('is written again when a removal of its data without an answer cannot arrive any more', async () => {
+    await sync();
+    world.addVm('vm1', { annotation: '' });
+    world.api.before = world.loseNext('PATCH', 'secrets');
+    await sync().catch(() => undefined);
+    world.addVm('vm1');
+    expect(await sync()).to.deep.equal({ requeueAfterMs: 60_000 });
+    world.arrive();
+    expect(world.textOfSecret).to.equal('');
+    world.now += 60_000;
+    expect(await sync()).to.equal(undefined);
+    expect(world.textOfSecret).to.include('10.1.0.5/24');
+  });
+
   it('replaces the data although a quota for Secrets is full', async () => {
     await sync();
     const message = 'exceeded quota: few, requested: secrets=1, used: secrets=1, limited: secrets=1';

@@ -4,6 +4,7 @@ import { joinKey, splitKey } from '../../api/meta.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import type { CallOptions, Client } from '../../kube/client.js';
+import type { Clock } from '../../kube/clock.js';
 import { forEachParallel } from '../../kube/run-in-slices.js';
 import type { GuestInterface } from '../interfaces.js';
 import { allLeasedAddresses, shownAddresses } from '../leased-addresses.js';
@@ -12,7 +13,7 @@ import type { NetworkDataOutcome } from './conditions.js';
 import { type NetworkDataInput, networkDataOf } from './plan.js';
 import { SecretUsers, type SecretUsersDeps, requestOf, secretNameIn } from './request.js';
 import { isLockedFor, lockAll, lockedSecretOf, readLive, unlock } from './lease-locks.js';
-import { type SecretOfVm, withdrawSecret, writeSecret } from './secret.js';
+import { type SecretOfVm, UnansweredWrites, withdrawSecret, writeSecret } from './secret.js';
 
 /** Leases of a VM that are read at the same time. */
 const CONCURRENT_READS = 8;
@@ -26,6 +27,7 @@ const WITHDRAWN = 'withdrawn';
 
 interface NetworkDataDeps extends SecretUsersDeps {
   readonly client: Pick<Client, 'create' | 'patch' | 'find'>;
+  readonly clock: Pick<Clock, 'now'>;
   /** Leases whose addresses a Secret of the workload may hold, from a cache. */
   readonly lockedLeasesOf: (key: string) => readonly LeaseRecord[];
   /** A Secret was written. */
@@ -40,7 +42,7 @@ interface NetworkDataResult {
 
 /** A Secret that this process has written or may have written. */
 interface KnownSecret extends SecretOfVm {
-  /** Its text and the VMI that starts with it; undefined while a write has not been answered. */
+  /** Its text and the VMI that starts with it; undefined while a write without an answer may arrive. */
   readonly state: string | undefined;
   /** The leases of the addresses in its text; undefined if it has none. */
   readonly leases: ReadonlySet<string> | undefined;
@@ -71,12 +73,16 @@ export class NetworkData {
   readonly #users: SecretUsers;
   /** By workload. */
   readonly #secrets = new Map<string, KnownSecret>();
+  readonly #unanswered: UnansweredWrites;
+  /** By lease: the version of which an unlock got no answer. */
+  readonly #unlocked = new Map<string, string>();
   /** By workload: how often the same state could not be written. */
   readonly #failures = new Map<string, { readonly state: string; readonly count: number }>();
 
   constructor(deps: NetworkDataDeps) {
     this.#deps = deps;
     this.#users = new SecretUsers(deps);
+    this.#unanswered = new UnansweredWrites(deps.clock);
   }
 
   /**
@@ -90,6 +96,7 @@ export class NetworkData {
 
   #forget(key: string): void {
     this.#secrets.delete(key);
+    this.#unanswered.forget(key);
     this.#failures.delete(key);
   }
 
@@ -123,7 +130,8 @@ export class NetworkData {
       if (failure !== undefined) return this.#backedOff(key, state, failure);
     }
     this.#failures.delete(key);
-    return result;
+    const lateMs = this.#unanswered.remainingMs(key);
+    return lateMs === 0 ? result : { ...result, retryAfterMs: lateMs };
   }
 
   /** Withdraws the text of a Secret that the workload does not name any more. */
@@ -190,9 +198,10 @@ export class NetworkData {
     }
     await lockAll(this.#deps.client, leases.values(), secret, signal);
     this.#secrets.set(key, { ...secret, state: undefined });
-    const rejection = await writeSecret(this.#deps.client, secret, plan.text, signal);
+    const lateMs = this.#unanswered.remainingMs(key);
+    const rejection = await this.#unanswered.answerOf(key, writeSecret(this.#deps.client, secret, plan.text, signal));
     if (rejection !== undefined) return { ...refused(rejection), retryAfterMs: REJECTED_RETRY_MS };
-    this.#secrets.set(key, secret);
+    if (lateMs === 0) this.#secrets.set(key, secret);
     this.#deps.written();
     return undefined;
   }
@@ -206,10 +215,15 @@ export class NetworkData {
     const withdrawn = { ...secret, leases: undefined };
     // without an answer, nobody knows which text it has
     this.#secrets.set(key, { ...withdrawn, state: undefined });
-    const rejection = await withdrawSecret(this.#deps.client, secret, signal);
+    const lateMs = this.#unanswered.remainingMs(key);
+    const rejection = await this.#unanswered.answerOf(key, withdrawSecret(this.#deps.client, secret, signal));
     // the text in a Secret of somebody else was not written by this process
     if (rejection !== undefined && rejection.reason !== 'SecretForeign')
       return { ...refused(rejection), retryAfterMs: REJECTED_RETRY_MS };
+    if (lateMs > 0) {
+      const message = `Secret ${secret.name}: the API server has not answered a write, and may still carry it out`;
+      return { ...refused({ reason: 'SecretRejected', message }), retryAfterMs: lateMs };
+    }
     this.#secrets.set(key, withdrawn);
     return undefined;
   }
@@ -224,17 +238,22 @@ export class NetworkData {
     { signal, isDeleted = false }: { signal: AbortSignal; isDeleted?: boolean },
   ): Promise<NetworkDataResult | undefined> {
     const call = { signal, tenant: splitKey(key).namespace };
+    const staysLocked = (lease: LeaseRecord) =>
+      isCurrent(lease) && this.#unlocked.get(lease.metadata.name) !== lease.metadata.resourceVersion;
     for (const cached of this.#deps.lockedLeasesOf(key)) {
-      if (isCurrent(cached)) continue;
+      if (staysLocked(cached)) continue;
       // the cache may show a lock that was removed or replaced
       const lease = await readLive(this.#deps.client, cached.metadata.name, call);
       const secret = lease && lockedSecretOf(lease);
-      if (lease === undefined || secret === undefined || isCurrent(lease)) continue;
+      if (lease === undefined || secret === undefined || staysLocked(lease)) continue;
       if (!this.#lacksAddress(key, secret, lease.metadata.name)) {
         const failure = await this.#withdraw(key, { ...secret, state: WITHDRAWN }, signal);
         if (failure !== undefined && !isDeleted) return failure;
       }
+      const { name, resourceVersion } = lease.metadata;
+      this.#unlocked.set(name, resourceVersion);
       await unlock(this.#deps.client, lease, call);
+      this.#unlocked.delete(name);
     }
     return undefined;
   }

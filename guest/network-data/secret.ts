@@ -7,7 +7,8 @@ import {
   WORKLOAD_UID_LABEL,
 } from '../../api/names.js';
 import type { Client } from '../../kube/client.js';
-import { isForbidden, isInvalid, isNotFound, quotaRejectionOf } from '../../kube/errors.js';
+import type { Clock } from '../../kube/clock.js';
+import { isForbidden, isInvalid, isNotFound, mayHaveActed, quotaRejectionOf } from '../../kube/errors.js';
 import { SECRETS, type Secret } from '../../kube/resources.js';
 
 /** The key from which KubeVirt writes the disk. */
@@ -84,6 +85,38 @@ async function rejectionOf({ name }: SecretOfVm, write: () => Promise<void>): Pr
     }
     const message = `Secret ${name} exists and is not the network data of this VM: delete it, or name another one`;
     return { reason: 'SecretForeign', message };
+  }
+}
+
+/** An API server works on a request for 34 s at most. */
+const ARRIVES_WITHIN_MS = 60_000;
+
+/** Writes of Secrets without an answer, by workload. A write that arrives late replaces what was written after it: no version of the Secret is known. */
+export class UnansweredWrites {
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #until = new Map<string, number>();
+
+  constructor(clock: Pick<Clock, 'now'>) {
+    this.#clock = clock;
+  }
+
+  /** Awaits the answer, and remembers the write if there is none. */
+  async answerOf<T>(key: string, write: Promise<T>): Promise<T> {
+    try {
+      return await write;
+    } catch (error) {
+      if (mayHaveActed(error)) this.#until.set(key, this.#clock.now() + ARRIVES_WITHIN_MS);
+      throw error;
+    }
+  }
+
+  /** Milliseconds until none of them can arrive any more. */
+  remainingMs(key: string): number {
+    return Math.max(0, (this.#until.get(key) ?? 0) - this.#clock.now());
+  }
+
+  forget(key: string): void {
+    this.#until.delete(key);
   }
 }
 

@@ -9,6 +9,7 @@ import { type LeaseRecord, createLease, readLease } from '../../addressing/lease
 import { parseAddress } from '../../addressing/address/address.js';
 import { Cache } from '../../kube/informers/cache.js';
 import { Client } from '../../kube/client.js';
+import { StatusError, TransportError } from '../../kube/errors.js';
 import type { Sync, SyncResult } from '../../kube/controller-loop.js';
 import type { Resource } from '../../kube/resource.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS, SECRETS, type Secret } from '../../kube/resources.js';
@@ -190,6 +191,31 @@ export class ReconcilerWorld extends GuestWorld {
     const isOfSecret = targetOf(path).kind.plural === 'secrets';
     const error = isOfSecret ? { POST: this.denial, PATCH: this.failure }[method] : undefined;
     return error && { error, applied: false };
+  }
+
+  /** Writes without an answer that the API server has not carried out yet. */
+  readonly late: ApiRequest[] = [];
+
+  /** Delays the next request of this kind, whose caller gets no answer. */
+  loseNext(method: string, plural = ''): (request: ApiRequest) => Fault {
+    return (request) => {
+      if (request.method !== method || !request.path.includes(plural)) return this.#receive(request);
+      this.api.before = (next) => this.#receive(next);
+      this.late.push(request);
+      return { error: new TransportError('deadline', 'no complete response within 15000 ms'), applied: false };
+    };
+  }
+
+  /** Carries out the writes that are late. */
+  arrive(): void {
+    for (const request of this.late.splice(0)) {
+      try {
+        this.api.serve(JSON.parse(JSON.stringify(request)) as ApiRequest);
+      } catch (error) {
+        // what it was decided on has changed
+        if (!(error instanceof StatusError)) throw error;
+      }
+    }
   }
 
   #receive(request: ApiRequest): Fault {
