@@ -49,16 +49,22 @@ export function pick(
   const needed = familiesNeedingFreeAddress(result, request);
   for (const family of needed) if (view.space.isUnlentExhausted(pool.name, family)) noteShortage?.(family);
   const { creationTimestamp: created = '' } = claim.metadata;
-  const olderClaims =
-    request.families.length === 0 ? 0 : waitList.countOlder(pool.name, { key: objectKey(claim), created, isDraining });
-  if (olderClaims === 0) return result;
+  const countOlder = (family: Family) =>
+    waitList.countOlder(pool.name, family, { key: objectKey(claim), created, isDraining });
   if (!result.ok) {
     // the oldest waiting claim is retried by time, and wakes the others
     const { retryAt: _first, ...refusal } = result.refusal;
-    return refusal.reason === AllocationReason.Exhausted ? { ok: false, refusal } : result;
+    return refusal.family !== undefined && countOlder(refusal.family) > 0 ? { ok: false, refusal } : result;
   }
-  const family = needed.find((each) => view.space.free(pool.name, each) <= BigInt(olderClaims));
-  if (family === undefined) return result;
+  for (const family of needed) {
+    const olderClaims = countOlder(family);
+    if (olderClaims > 0 && view.space.free(pool.name, family) <= BigInt(olderClaims))
+      return refuseForOlder(olderClaims, pool, family);
+  }
+  return result;
+}
+
+function refuseForOlder(olderClaims: number, pool: Pool, family: Family): AllocationResult {
   const older = olderClaims === 1 ? '1 older claim' : `${olderClaims} older claims`;
   const message = `${poolFullSubject(pool, family)}: its last free addresses are for ${older}`;
   return { ok: false, refusal: { reason: AllocationReason.Exhausted, message, family } };

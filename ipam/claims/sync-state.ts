@@ -16,13 +16,18 @@ export interface Findings {
   /** The pod that its status named when that pod was read live. */
   readOwner?: string;
   /** Why the claim cannot get the addresses that it lacks (`need`) or requests instead (`move`). */
-  need?: AllocationRefusal;
-  move?: AllocationRefusal;
+  need?: RefusedStep;
+  move?: RefusedStep;
   /** Why the claim cannot get another address of a family than the one that is draining. */
   drain?: DrainRefusals;
 }
 
-export type DrainRefusals = Readonly<Partial<Record<Family, AllocationRefusal>>>;
+/** Why addresses were refused, and the families of which any address was asked for. */
+interface RefusedStep extends AllocationRefusal {
+  readonly families?: readonly Family[];
+}
+
+export type DrainRefusals = Readonly<Partial<Record<Family, RefusedStep>>>;
 
 /** The state of one sync: the newest version of its claim, and what its steps have shown. Only its methods change it. */
 export class ClaimSyncState {
@@ -75,8 +80,9 @@ export class ClaimSyncState {
     { purpose, families }: Pick<ClaimStepOf<'allocate'>, 'purpose' | 'families'>,
     refusal: AllocationRefusal,
   ): void {
-    if (purpose !== 'drain') this.findings[purpose] = refusal;
-    else for (const family of families) this.findings.drain = { ...this.findings.drain, [family]: refusal };
+    const refused = { ...refusal, families };
+    if (purpose !== 'drain') this.findings[purpose] = refused;
+    else for (const family of families) this.findings.drain = { ...this.findings.drain, [family]: refused };
   }
 
   onAllocated(purpose: AllocationPurpose): void {

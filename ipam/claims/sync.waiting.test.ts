@@ -74,4 +74,19 @@ describe('syncing a claim whose pool is full', () => {
     await scene.cluster.settle();
     expect([scene.ipsOf('e')?.length, scene.ipsOf('a')?.length, scene.ipsOf('b')?.length]).to.deep.equal([1, 1, 0]);
   });
+
+  it('keeps no address of a family for older claims that lack one of the other family only', async () => {
+    scene = new ClaimSyncScenario();
+    const mac = '02:00:00:00:00:01';
+    scene.cluster.operate({ do: 'pool', pool: 'dual' });
+    scene.cluster.operate({ do: 'reserve', address: '2001:db8::3', mac });
+    scene.cluster.operate({ do: 'reserve', address: '10.0.0.4', mac: '02:00:00:00:00:02' });
+    for (const name of ['a', 'b'] as const) scene.create(name);
+    scene.create('c', { request: '["10.0.0.6"]' });
+    await scene.cluster.settle();
+    expect(scene.claim('c').status?.conditions?.[0]?.message).to.include('full for IPv6');
+    scene.create('d', { mac });
+    await scene.cluster.settle();
+    expect(scene.ipsOf('d')).to.have.length(2).and.include('2001:db8::3');
+  });
 });

@@ -19,14 +19,14 @@ describe('claims that wait', () => {
     waitList.set('vms/young', { created: '2026-01-03', pool: BLUE });
     waitList.set('vms/b', { created: '2026-01-01', pool: BLUE });
     waitList.set('vms/a', { created: '2026-01-01', pool: BLUE });
-    const countOlder = (key: string, created: string) => waitList.countOlder('blue', { key, created });
+    const countOlder = (key: string, created: string) => waitList.countOlder('blue', 4, { key, created });
     expect([
       countOlder('vms/a', '2026-01-01'),
       countOlder('vms/b', '2026-01-01'),
       countOlder('vms/young', '2026-01-03'),
     ]).to.deep.equal([0, 1, 2]);
     expect(countOlder('vms/new', '2026-01-02')).to.equal(2);
-    expect(waitList.countOlder('green', { key: 'vms/new', created: '2026-01-02' })).to.equal(0);
+    expect(waitList.countOlder('green', 4, { key: 'vms/new', created: '2026-01-02' })).to.equal(0);
   });
 
   it('wake the next claim when they leave, with an address or deleted', () => {
@@ -43,8 +43,8 @@ describe('claims that wait', () => {
   it('come before those whose address is draining, which are neither counted nor synced for counts', () => {
     waitList.set('vms/a', { created: '1', pool: BLUE, isDraining: true });
     waitList.set('vms/b', { created: '2', pool: BLUE });
-    expect(waitList.countOlder('blue', { key: 'vms/c', created: '3' })).to.equal(1);
-    expect(waitList.countOlder('blue', { key: 'vms/a', created: '1', isDraining: true })).to.equal(1);
+    expect(waitList.countOlder('blue', 4, { key: 'vms/c', created: '3' })).to.equal(1);
+    expect(waitList.countOlder('blue', 4, { key: 'vms/a', created: '1', isDraining: true })).to.equal(1);
     expect(waitList.claimsToWake('blue', TEN)).to.deep.equal(['vms/b']);
     expect(waitList.size).to.equal(1);
     expect(waitList.recheckMs('vms/a')).to.be.greaterThan(waitList.recheckMs('vms/b'));
@@ -56,7 +56,7 @@ describe('claims that wait', () => {
     waitList.set('vms/a', { created: '1', pool: BLUE });
     waitList.set('vms/b', { created: '2', pool: BLUE, isDraining: true });
     waitList.set('vms/c', { created: '3', pool: BLUE });
-    const before = () => waitList.countOlder('blue', { key: 'vms/c', created: '3' });
+    const before = () => waitList.countOlder('blue', 4, { key: 'vms/c', created: '3' });
     expect(before()).to.equal(1);
     waitList.set('vms/b', { created: '2', pool: BLUE });
     expect([before(), waitList.size]).to.deep.equal([2, 3]);
@@ -68,14 +68,26 @@ describe('claims that wait', () => {
     const addresses = [{ addressSpace: 'blue', address: TEN }];
     waitList.set('vms/a', { created: '1', pool: BLUE, isDraining: true, addresses });
     expect(waitList.size).to.equal(1);
-    expect(waitList.countOlder('blue', { key: 'vms/b', created: '2' })).to.equal(0);
+    expect(waitList.countOlder('blue', 4, { key: 'vms/b', created: '2' })).to.equal(0);
+  });
+
+  it('are queued by the families that they lack, and woken only for those', () => {
+    waitList.set('vms/a', { created: '1', pool: BLUE, families: [6] });
+    waitList.set('vms/b', { created: '2', pool: BLUE, families: [4] });
+    waitList.set('vms/c', { created: '3', pool: BLUE, families: [4, 6] });
+    const older = ([4, 6] as const).map((family) => waitList.countOlder('blue', family, { key: 'd', created: '4' }));
+    expect(older).to.deep.equal([2, 2]);
+    expect(waitList.claimsToWake('blue', TEN)).to.deep.equal(['vms/b']);
+    expect(waitList.claimsToWake('blue', parseAddress('2001:db8::1'))).to.deep.equal(['vms/a']);
+    waitList.remove('vms/a');
+    expect(woken).to.deep.equal(['vms/c']);
   });
 
   it('keep their place and wake none when they are refused again', () => {
     waitList.set('vms/a', { created: '1', pool: BLUE });
     waitList.set('vms/b', { created: '2', pool: BLUE });
     waitList.set('vms/a', { created: '1', pool: BLUE });
-    expect(waitList.countOlder('blue', { key: 'vms/b', created: '2' })).to.equal(1);
+    expect(waitList.countOlder('blue', 4, { key: 'vms/b', created: '2' })).to.equal(1);
     expect(woken).to.deep.equal([]);
   });
 
@@ -84,7 +96,7 @@ describe('claims that wait', () => {
     waitList.set('vms/b', { created: '2', pool: BLUE });
     waitList.set('vms/a', { created: '1', pool: GREEN });
     expect(woken).to.deep.equal(['vms/b']);
-    expect(waitList.countOlder('blue', { key: 'vms/b', created: '2' })).to.equal(0);
+    expect(waitList.countOlder('blue', 4, { key: 'vms/b', created: '2' })).to.equal(0);
   });
 
   it('are woken by the end of a lease if they wait for its address or are first in a queue of its address space', () => {
@@ -115,7 +127,7 @@ describe('claims that wait', () => {
     waitList.set('vms/b', { created: '2', addresses: [{ addressSpace: 'blue', address: TEN }] });
     waitList.clear();
     expect([waitList.size, ...waitList.claimsToWake('blue', TEN), ...woken]).to.deep.equal([0]);
-    expect(waitList.countOlder('blue', { key: 'vms/c', created: '3' })).to.equal(0);
+    expect(waitList.countOlder('blue', 4, { key: 'vms/c', created: '3' })).to.equal(0);
   });
 
   it('wait for another address once that is set', () => {

@@ -1,6 +1,6 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { AllocationReason } from '../../api/names.js';
-import { type Address, formatAddress } from '../../addressing/address/address.js';
+import { type Address, type Family, formatAddress } from '../../addressing/address/address.js';
 import type { AllocationRefusal } from '../../addressing/allocator/allocator.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import type { ClaimMetrics } from './metrics.js';
@@ -11,11 +11,14 @@ interface AwaitedAddresses {
   /** The claim's creationTimestamp. */
   created: string;
   pool?: Pick<Pool, 'name' | 'addressSpace'>;
+  /** Those of which it lacks any address of the pool. Default: both. */
+  families?: readonly Family[];
   /** It has an address that is draining: claims without an address come first. */
   isDraining?: boolean;
   addresses?: readonly { addressSpace: string; address: Address }[];
 }
 
+const FAMILIES: readonly Family[] = [4, 6];
 const RECHECK_MS = 5 * 60_000;
 /** Sorts after all times. */
 const AFTER_ALL = '~';
@@ -27,9 +30,10 @@ interface WaitingClaim {
   created: string;
 }
 
-/** Claims that wait for an address of one pool: first those without one, oldest first. */
+/** Claims that wait for an address of one pool and family: first those without one, oldest first. */
 interface PoolQueue {
   addressSpace: string;
+  family: Family;
   claims: WaitingClaim[];
 }
 
@@ -44,7 +48,7 @@ export class ClaimWaitList {
   readonly #draining = new Set<string>();
   /** By key: when the counts in the claim's message were last compared, in ms. */
   readonly #recountedAt = new Map<string, number>();
-  /** By pool. */
+  /** By pool and family. */
   readonly #queues = new Map<string, PoolQueue>();
   /** By address space and address. */
   readonly #byAddress = new Map<string, Set<string>>();
@@ -67,7 +71,7 @@ export class ClaimWaitList {
     this.#waits.set(key, wait);
     if (isOnlyDraining(wait)) this.#draining.add(key);
     else this.#draining.delete(key);
-    if (wait.pool !== undefined) this.#join({ key, created: placeOf(wait) }, wait.pool);
+    this.#join(key, wait);
     for (const { addressSpace, address } of wait.addresses ?? []) {
       const place = addressKey(addressSpace, address);
       this.#byAddress.set(place, (this.#byAddress.get(place) ?? new Set()).add(key));
@@ -100,14 +104,8 @@ export class ClaimWaitList {
     this.#draining.delete(key);
     this.#recountedAt.delete(key);
     this.#forgetAddresses(key, wait);
-    const queue = wait.pool && this.#queues.get(wait.pool.name);
-    if (wait.pool === undefined || queue === undefined) return;
-    const { claims } = queue;
-    const index = insertionIndex(claims, { key, created: placeOf(wait) });
-    if (claims[index]?.key === key) claims.splice(index, 1);
-    const [next] = claims;
-    if (next === undefined) this.#queues.delete(wait.pool.name);
-    else this.#wake([next.key]);
+    const next = familiesOf(wait).flatMap((family) => this.#leave(key, wait, family) ?? []);
+    if (next.length > 0) this.#wake([...new Set(next)]);
   }
 
   /** Removes all claims and wakes none. */
@@ -119,28 +117,49 @@ export class ClaimWaitList {
     this.#byAddress.clear();
   }
 
-  /** Counts the claims that wait for the pool and come before this one. */
-  countOlder(pool: string, claim: { key: string } & Pick<AwaitedAddresses, 'created' | 'isDraining'>): number {
-    return insertionIndex(this.#queues.get(pool)?.claims ?? [], { key: claim.key, created: placeOf(claim) });
+  /** Counts the claims that wait for an address of the pool and family and come before this one. */
+  countOlder(
+    pool: string,
+    family: Family,
+    claim: { key: string } & Pick<AwaitedAddresses, 'created' | 'isDraining'>,
+  ): number {
+    const { claims = [] } = this.#queues.get(queueKey(pool, family)) ?? {};
+    return insertionIndex(claims, { key: claim.key, created: placeOf(claim) });
   }
 
-  /** The claims to wake when a lease ends: those that wait for its address, and the oldest of each pool of its address space. */
+  /** The claims to wake when a lease ends: those that wait for its address, and the oldest of its family of each pool of its address space. */
   claimsToWake(addressSpace: string, address: Address): readonly string[] {
     const exact = [...(this.#byAddress.get(addressKey(addressSpace, address)) ?? [])].sort((a, b) =>
       compareAge(this.#claim(a), this.#claim(b)),
     );
     const first = [...this.#queues.values()].flatMap((queue) =>
-      queue.addressSpace === addressSpace ? queue.claims.slice(0, 1) : [],
+      queue.addressSpace === addressSpace && queue.family === address.family ? queue.claims.slice(0, 1) : [],
     );
     return [...exact, ...first.map(({ key }) => key)];
   }
 
-  #join(claim: WaitingClaim, { name, addressSpace }: NonNullable<AwaitedAddresses['pool']>): void {
-    const queue = this.#queues.get(name) ?? { addressSpace, claims: [] };
-    queue.addressSpace = addressSpace;
-    const index = insertionIndex(queue.claims, claim);
-    if (queue.claims[index]?.key !== claim.key) queue.claims.splice(index, 0, claim);
-    this.#queues.set(name, queue);
+  #join(key: string, wait: AwaitedAddresses): void {
+    const { pool } = wait;
+    if (pool === undefined) return;
+    const claim = { key, created: placeOf(wait) };
+    for (const family of familiesOf(wait)) {
+      const place = queueKey(pool.name, family);
+      const queue = this.#queues.get(place) ?? { addressSpace: '', family, claims: [] };
+      queue.addressSpace = pool.addressSpace;
+      const index = insertionIndex(queue.claims, claim);
+      if (queue.claims[index]?.key !== key) queue.claims.splice(index, 0, claim);
+      this.#queues.set(place, queue);
+    }
+  }
+
+  /** @returns the key of the claim that is the first then */
+  #leave(key: string, wait: AwaitedAddresses, family: Family): string | undefined {
+    const place = queueKey(wait.pool?.name ?? '', family);
+    const { claims = [] } = this.#queues.get(place) ?? {};
+    const index = insertionIndex(claims, { key, created: placeOf(wait) });
+    if (claims[index]?.key === key) claims.splice(index, 1);
+    if (claims.length === 0) this.#queues.delete(place);
+    return claims[0]?.key;
   }
 
   #forgetAddresses(key: string, wait: AwaitedAddresses | undefined): void {
@@ -163,7 +182,16 @@ function placeOf({ created, isDraining = false }: Pick<AwaitedAddresses, 'create
 }
 
 function isSamePlace(before: AwaitedAddresses, wait: AwaitedAddresses): boolean {
-  return before.pool?.name === wait.pool?.name && before.isDraining === wait.isDraining;
+  const isSameQueue = before.pool?.name === wait.pool?.name && before.isDraining === wait.isDraining;
+  return isSameQueue && familiesOf(before).join() === familiesOf(wait).join();
+}
+
+function familiesOf({ pool, families = FAMILIES }: Pick<AwaitedAddresses, 'pool' | 'families'>): readonly Family[] {
+  return pool === undefined ? [] : families;
+}
+
+function queueKey(pool: string, family: Family): string {
+  return `${pool}/${family}`;
 }
 
 function isOnlyDraining({ isDraining = false, addresses = [] }: AwaitedAddresses): boolean {
@@ -204,11 +232,13 @@ export function startWaiting(
   { waitList, metrics }: ClaimWaitDependencies,
 ): void {
   const refusals = [need, move].filter((refusal) => refusal !== undefined);
-  const lacksAny = refusals.some(isPoolExhausted);
-  const isDraining = !lacksAny && Object.values(drain ?? {}).some(isPoolExhausted);
+  const lacking = refusals.filter(isPoolExhausted);
+  const draining = Object.values(drain ?? {}).filter(isPoolExhausted);
+  const isDraining = lacking.length === 0 && draining.length > 0;
+  const exhausted = isDraining ? draining : lacking;
   waitList.set(key, {
     created: claim.metadata.creationTimestamp ?? '',
-    ...((lacksAny || isDraining) && { pool }),
+    ...(exhausted.length > 0 && { pool, families: exhausted.flatMap(({ families }) => families ?? []) }),
     ...(isDraining && { isDraining }),
     addresses: refusals.flatMap(({ address }) => (address ? [{ addressSpace: pool.addressSpace, address }] : [])),
   });
