@@ -72,9 +72,20 @@ describe('the owner pod of a claim', () => {
     'running',
   );
   check(
-    'is a pending pod rather than an older one that is being deleted',
-    [pod('old', { leaving: true }), pod('new', { at: 9, isRunning: false })],
+    'is a pending pod rather than an older pending one that is being deleted',
+    [pod('old', { leaving: true, isRunning: false }), pod('new', { at: 9, isRunning: false })],
     'new',
+  );
+  check(
+    'is a running pod rather than an older one that is being deleted',
+    [pod('old', { leaving: true }), pod('new', { at: 9 })],
+    'new',
+  );
+  check(
+    'is a former migration target that is being deleted, and still runs, rather than the launcher of the next VMI',
+    [pod('target', { leaving: true }), pod('next', { at: 9, isRunning: false })],
+    'target',
+    ownedBy('source'),
   );
   check('is always the same of two pods of the same age', [pod('b'), pod('a')], 'a');
   check('is a launcher whose reference was removed', [pod('a', { claims: [] })], 'a');

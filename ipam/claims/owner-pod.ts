@@ -6,7 +6,7 @@ import { type LauncherVmis, RECHECK_VMI_MS } from './running/vmi-owners.js';
 
 /**
  * Returns the name of the pod that has the claim's addresses, for `status.ownerPod`, or undefined. A pod keeps them until it ends or is gone; in a migration that
- * is the source. Then a running pod is preferred to one that has not started, and the oldest of several. A launcher is chosen only after a live read has shown
+ * is the source. Then a running pod is preferred to one that has not started, also while it is being deleted, and the oldest of several. A launcher is chosen only after a live read has shown
  * that its VMI (by UID) belongs to the claim's owner. A pod that was chosen may outlive its VMI.
  * @param pods as {@link ClaimPods.podsOf} returns them: none has ended
  */
@@ -57,8 +57,9 @@ function mayOwnClaim({ claims }: ClaimPod, { metadata }: IPAMClaim): boolean {
 
 function byPreference(a: ClaimPod, b: ClaimPod): number {
   return (
-    Number(isBeingDeleted(a)) - Number(isBeingDeleted(b)) ||
+    // agents on other nodes know only by the owner pod that a launcher still has the addresses
     Number(b.isRunning === true) - Number(a.isRunning === true) ||
+    Number(isBeingDeleted(a)) - Number(isBeingDeleted(b)) ||
     createdAt(a) - createdAt(b) ||
     (a.metadata.name < b.metadata.name ? -1 : 1)
   );
