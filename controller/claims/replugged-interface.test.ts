@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { objectKey } from '../../api/meta.js';
 import { ClaimsModelCluster } from './testing/model/cluster.js';
 import { applyOperation } from './testing/model/operations.js';
 
@@ -26,5 +27,36 @@ describe('an interface that is plugged again before Multus has detached it', () 
     }
     cluster.check();
     expect(claimedNetworks()).to.deep.equal(['new-blue-net']);
+  });
+
+  it('keeps the claim whose address the target of a migration has, although its NAD names the former network again', async () => {
+    const cluster = new ClaimsModelCluster();
+    const { world, kubevirt, controller } = cluster;
+    const claimedNetworks = () => world.list('claims').map(({ spec }) => spec.network);
+    const syncAll = async () => {
+      while (controller.deliverAll() || controller.queue.size > 0) await controller.syncNext();
+    };
+    applyOperation(world, { do: 'create VM', networks: { data: 'blue' }, running: true });
+    await cluster.settle();
+    applyOperation(world, { do: 'edit NAD', nad: 'blue', config: 'renamed' });
+    await syncAll();
+    const [second] = world.list('claims').filter(({ spec }) => spec.network === 'new-blue-net');
+    world.update('claims', objectKey(second!), (copy) => Object.assign(copy, { status: { ips: ['10.0.0.7/24'] } }));
+    kubevirt.migrate();
+    kubevirt.steps.attach();
+    applyOperation(world, { do: 'edit NAD', nad: 'blue', config: 'persistent' });
+    for (const edit of [{ do: 'unplug' } as const, { do: 'plug', nad: 'blue' } as const]) {
+      applyOperation(world, { ...edit, network: 'data' });
+      kubevirt.steps.syncNetworks();
+      kubevirt.steps.regenerate();
+    }
+    await syncAll();
+    cluster.check();
+    expect(claimedNetworks()).to.have.members(['blue-net', 'new-blue-net']);
+
+    kubevirt.failMigration();
+    await cluster.settle();
+    cluster.check();
+    expect(claimedNetworks()).to.deep.equal(['blue-net']);
   });
 });

@@ -1,4 +1,4 @@
-import { type IPAMClaim, claimNadOf, claimVmNetworkOf } from '../../../api/ipam-claim.js';
+import { type IPAMClaim, addressTextsOf, claimNadOf, claimVmNetworkOf } from '../../../api/ipam-claim.js';
 import { joinKey } from '../../../api/meta.js';
 import { PRIMARY_CLAIM_ANNOTATION } from '../../../api/names.js';
 import {
@@ -13,6 +13,7 @@ import {
   controllingVmi,
   networkStatuses,
   ordinalInterfaceName,
+  reportedIPsOf,
 } from '../../../api/pod.js';
 import { claimInterfaces } from '../../../api/vm-claims.js';
 import type { ObservedWorkload } from './observed-workload.js';
@@ -60,7 +61,7 @@ function isForPodNetwork(claim: IPAMClaim, { vmi }: ObservedWorkload): boolean {
 
 /**
  * Returns true if the pod has, or may have, the interface that the claim is for. It does if it refers to the claim, selects the claim's interface
- * and NAD without a claim, or Multus reports that interface. A pod with an unreadable annotation may use every claim.
+ * and NAD without a claim, or Multus reports that interface and no other claim for it is known. A pod with an unreadable annotation may use every claim.
  */
 export function mayUseClaim(pod: Pod, claim: IPAMClaim, observed: ObservedWorkload): boolean {
   const selections = readableSelectionsOf(pod);
@@ -74,7 +75,15 @@ export function mayUseClaim(pod: Pod, claim: IPAMClaim, observed: ObservedWorklo
   if (isRequested) return true;
   const isForOtherClaim = (status: NetworkStatus) =>
     selections.some((selection) => isAttachment(selection, status) && hasOlderClaim(selection, pod, observed));
-  return networkStatusesOf(pod).some((status) => isOfClaim(status.interface, status.name) && !isForOtherClaim(status));
+  return networkStatusesOf(pod).some(
+    (status) => isOfClaim(status.interface, status.name) && (hasAddressOf(claim, status) || !isForOtherClaim(status)),
+  );
+}
+
+/** The reference of an attachment may have changed since: an older claim has it again after its network's name came back into the NAD. */
+function hasAddressOf(claim: IPAMClaim, status: NetworkStatus): boolean {
+  const reported = reportedIPsOf(status);
+  return addressTextsOf(claim).some((address) => reported.includes(address));
 }
 
 /** Returns the attachment of the claim's interface that Multus reports. */

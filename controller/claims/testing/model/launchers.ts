@@ -1,4 +1,4 @@
-import { claimOwnerOf } from '../../../../api/ipam-claim.js';
+import { addressTextsOf, claimOwnerOf } from '../../../../api/ipam-claim.js';
 import { type VirtualMachineInstance, secondaryNetworks } from '../../../../api/kubevirt.js';
 import { isBeingDeleted, joinKey, objectKey } from '../../../../api/meta.js';
 import { NETWORKS_ANNOTATION, NETWORK_STATUS_ANNOTATION } from '../../../../api/names.js';
@@ -11,6 +11,7 @@ import type { ClaimsWorld } from './world.js';
 export interface NetworkStatusEntry {
   name: string;
   interface: string;
+  ips?: string[];
 }
 
 /** The launcher pods of a model world, as virt-controller, kubelet and Multus handle them. */
@@ -84,7 +85,10 @@ export class Launchers {
     }
     this.#uses.set(pod.metadata.uid ?? '', uses);
     this.#noteOwnerPod(pod, [...uses.values()]);
-    const added = missing.map((element) => ({ name: nadOf(element), interface: element.interface }));
+    const added = missing.map((element) => {
+      const ips = this.#addressesOf(uses.get(element.interface));
+      return { name: nadOf(element), interface: element.interface, ...(ips.length > 0 && { ips }) };
+    });
     this.#annotate(pod, NETWORK_STATUS_ANNOTATION, [...status, ...added]);
     return this.setPhase(pod, 'Running');
   }
@@ -125,6 +129,11 @@ export class Launchers {
     const config = networkOf(this.#world, nadOf(element));
     const fits = config?.ok === true && config.network.name === claim.spec.network;
     return fits && claimOwnerOf(claim)?.uid === ownerOfVmi(vmi).uid ? claim.metadata.uid : undefined;
+  }
+
+  #addressesOf(claimUid: string | undefined): string[] {
+    const claim = this.#world.list('claims').find(({ metadata }) => metadata.uid === claimUid);
+    return claim === undefined ? [] : addressTextsOf(claim);
   }
 
   /** Writes the pod into the status of its claims, as ipam does. */
