@@ -32,6 +32,7 @@ import type { GuestMetrics } from './metrics.js';
 import { networkDataCondition } from './network-data/conditions.js';
 import { NetworkData } from './network-data/reconciler.js';
 import { MAX_SECRET_USERS } from './network-data/request.js';
+import { UnansweredWrites } from './network-data/secret.js';
 import { type ObservedGuestWorkload, observeGuestWorkload } from './observed-workload.js';
 import type { GuestViews, Reconciler } from './views.js';
 import { type GuestReport, GuestReports } from './guest-reports.js';
@@ -71,9 +72,11 @@ export class WorkloadReconciler implements Reconciler {
   readonly #deps: WorkloadReconcilerDeps;
   /** By workload: what the metrics count. */
   readonly #problems = new Map<string, Problems>();
+  readonly #unanswered: UnansweredWrites;
 
   constructor(deps: WorkloadReconcilerDeps) {
     this.#deps = deps;
+    this.#unanswered = new UnansweredWrites(deps.clock);
   }
 
   listen(add: (keys: Iterable<string>) => void): void {
@@ -102,11 +105,11 @@ export class WorkloadReconciler implements Reconciler {
   }
 
   createSync(): Sync {
-    const { client, clock, config, metrics } = this.#deps;
+    const { client, config, metrics } = this.#deps;
     const term: Term = {
       networkData: new NetworkData({
         client,
-        clock,
+        unanswered: this.#unanswered,
         usersOf: (namespace, secret) => this.#workloadsOfSecret(namespace, secret),
         interfacesOf: (workload) => this.#interfacesOf(workload),
         lockedLeasesOf: (key) => this.#deps.views.watched.lockedLeases.cache.byIndex(BY_WORKLOAD, key),

@@ -3,16 +3,19 @@ import type { Sync, SyncResult } from '../../kube/controller-loop.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { apiError } from '../../test/api-errors.js';
 import { ReconcilerWorld, runSync } from '../testing/reconciler-world.js';
+import type { WorkloadReconciler } from '../workload-reconciler.js';
 
 const IMMUTABLE = apiError(422, 'Invalid', 'data: field is immutable when `immutable` is set', 'net');
 
 describe('the locks of the addresses in a Secret with network data', () => {
   let world: ReconcilerWorld;
+  let reconciler: WorkloadReconciler;
   let run: Sync;
 
   beforeEach(() => {
     world = ReconcilerWorld.withLeasedVm();
-    run = world.reconciler().createSync();
+    reconciler = world.reconciler();
+    run = reconciler.createSync();
   });
 
   const sync = (): Promise<SyncResult> => runSync(run);
@@ -134,6 +137,7 @@ describe('the locks of the addresses in a Secret with network data', () => {
   it('stay as long as a write of the text without an answer may arrive, and the text is removed again then', async () => {
     world.api.before = world.loseNext('POST');
     await sync().catch(() => undefined);
+    run = reconciler.createSync(); // it loses its Lease, and leads again
     world.addVm('vm1', { annotation: '' });
     expect(await sync()).to.deep.equal({ requeueAfterMs: 60_000 });
     expect(locks()).to.deep.equal(['net']);
@@ -150,6 +154,7 @@ describe('the locks of the addresses in a Secret with network data', () => {
     world.addVm('vm1', { annotation: '' });
     world.api.before = world.loseNext('PATCH', 'addressleases');
     await sync().catch(() => undefined);
+    run = reconciler.createSync();
     world.addVm('vm1');
     await sync();
     expect(world.textOfSecret).to.include('10.1.0.5/24');

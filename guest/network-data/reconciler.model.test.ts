@@ -89,7 +89,8 @@ class UnreliableWorld extends ReconcilerWorld {
 /** One VM with one claim, the claim of another VM that wants the same addresses, ipam and the process. */
 class Model {
   readonly #world = new UnreliableWorld();
-  #run: Sync = this.#world.reconciler().createSync();
+  #reconciler = this.#world.reconciler();
+  #run: Sync = this.#reconciler.createSync();
   #options: { secret: string; annotation?: string | null; macs?: (string | undefined)[] } | undefined = {
     secret: 'net',
   };
@@ -101,6 +102,7 @@ class Model {
 
   readonly changes = {
     restart: () => this.#restart(),
+    'lead again': () => (this.#run = this.#reconciler.createSync()),
     'delete Secret': () => this.#world.deleteAll(SECRETS),
     rename: () => (this.#options = { secret: this.#options?.secret === 'net' ? 'other' : 'net' }),
     'leave it to the pool': () => (this.#options = { secret: 'net', ...this.#options, annotation: null }),
@@ -222,7 +224,8 @@ class Model {
   /** Its connections end, and so do its requests. */
   #restart(): void {
     this.#world.late.length = 0;
-    this.#run = this.#world.reconciler().createSync();
+    this.#reconciler = this.#world.reconciler();
+    this.#run = this.#reconciler.createSync();
   }
 
   #sync(): Promise<SyncResult> {

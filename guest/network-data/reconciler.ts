@@ -4,7 +4,6 @@ import { joinKey, splitKey } from '../../api/meta.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import type { CallOptions, Client } from '../../kube/client.js';
-import type { Clock } from '../../kube/clock.js';
 import { forEachParallel } from '../../kube/run-in-slices.js';
 import type { GuestInterface } from '../interfaces.js';
 import { allLeasedAddresses, shownAddresses } from '../leased-addresses.js';
@@ -13,7 +12,7 @@ import type { NetworkDataOutcome } from './conditions.js';
 import { type NetworkDataInput, networkDataOf } from './plan.js';
 import { SecretUsers, type SecretUsersDeps, requestOf, secretNameIn } from './request.js';
 import { isLockedFor, lockAll, lockedSecretOf, readLive, unlock } from './lease-locks.js';
-import { type SecretOfVm, UnansweredWrites, withdrawSecret, writeSecret } from './secret.js';
+import { type SecretOfVm, type UnansweredWrites, withdrawSecret, writeSecret } from './secret.js';
 
 /** Leases of a VM that are read at the same time. */
 const CONCURRENT_READS = 8;
@@ -27,7 +26,7 @@ const WITHDRAWN = 'withdrawn';
 
 interface NetworkDataDeps extends SecretUsersDeps {
   readonly client: Pick<Client, 'create' | 'patch' | 'find'>;
-  readonly clock: Pick<Clock, 'now'>;
+  readonly unanswered: UnansweredWrites;
   /** Leases whose addresses a Secret of the workload may hold, from a cache. */
   readonly lockedLeasesOf: (key: string) => readonly LeaseRecord[];
   /** A Secret was written. */
@@ -73,16 +72,12 @@ export class NetworkData {
   readonly #users: SecretUsers;
   /** By workload. */
   readonly #secrets = new Map<string, KnownSecret>();
-  readonly #unanswered: UnansweredWrites;
-  /** By lease: the version of which an unlock got no answer. */
-  readonly #unlocked = new Map<string, string>();
   /** By workload: how often the same state could not be written. */
   readonly #failures = new Map<string, { readonly state: string; readonly count: number }>();
 
   constructor(deps: NetworkDataDeps) {
     this.#deps = deps;
     this.#users = new SecretUsers(deps);
-    this.#unanswered = new UnansweredWrites(deps.clock);
   }
 
   /**
@@ -96,7 +91,7 @@ export class NetworkData {
 
   #forget(key: string): void {
     this.#secrets.delete(key);
-    this.#unanswered.forget(key);
+    this.#deps.unanswered.forget(key);
     this.#failures.delete(key);
   }
 
@@ -130,7 +125,7 @@ export class NetworkData {
       if (failure !== undefined) return this.#backedOff(key, state, failure);
     }
     this.#failures.delete(key);
-    const lateMs = this.#unanswered.remainingMs(key);
+    const lateMs = this.#deps.unanswered.remainingMs(key);
     return lateMs === 0 ? result : { ...result, retryAfterMs: lateMs };
   }
 
@@ -198,8 +193,11 @@ export class NetworkData {
     }
     await lockAll(this.#deps.client, leases.values(), secret, signal);
     this.#secrets.set(key, { ...secret, state: undefined });
-    const lateMs = this.#unanswered.remainingMs(key);
-    const rejection = await this.#unanswered.answerOf(key, writeSecret(this.#deps.client, secret, plan.text, signal));
+    const lateMs = this.#deps.unanswered.remainingMs(key);
+    const rejection = await this.#deps.unanswered.answerOf(
+      key,
+      writeSecret(this.#deps.client, secret, plan.text, signal),
+    );
     if (rejection !== undefined) return { ...refused(rejection), retryAfterMs: REJECTED_RETRY_MS };
     if (lateMs === 0) this.#secrets.set(key, secret);
     this.#deps.written();
@@ -215,8 +213,8 @@ export class NetworkData {
     const withdrawn = { ...secret, leases: undefined };
     // without an answer, nobody knows which text it has
     this.#secrets.set(key, { ...withdrawn, state: undefined });
-    const lateMs = this.#unanswered.remainingMs(key);
-    const rejection = await this.#unanswered.answerOf(key, withdrawSecret(this.#deps.client, secret, signal));
+    const lateMs = this.#deps.unanswered.remainingMs(key);
+    const rejection = await this.#deps.unanswered.answerOf(key, withdrawSecret(this.#deps.client, secret, signal));
     // the text in a Secret of somebody else was not written by this process
     if (rejection !== undefined && rejection.reason !== 'SecretForeign')
       return { ...refused(rejection), retryAfterMs: REJECTED_RETRY_MS };
@@ -238,8 +236,9 @@ export class NetworkData {
     { signal, isDeleted = false }: { signal: AbortSignal; isDeleted?: boolean },
   ): Promise<NetworkDataResult | undefined> {
     const call = { signal, tenant: splitKey(key).namespace };
+    const { unlocked } = this.#deps.unanswered;
     const staysLocked = (lease: LeaseRecord) =>
-      isCurrent(lease) && this.#unlocked.get(lease.metadata.name) !== lease.metadata.resourceVersion;
+      isCurrent(lease) && unlocked.get(lease.metadata.name) !== lease.metadata.resourceVersion;
     for (const cached of this.#deps.lockedLeasesOf(key)) {
       if (staysLocked(cached)) continue;
       // the cache may show a lock that was removed or replaced
@@ -251,9 +250,9 @@ export class NetworkData {
         if (failure !== undefined && !isDeleted) return failure;
       }
       const { name, resourceVersion } = lease.metadata;
-      this.#unlocked.set(name, resourceVersion);
+      unlocked.set(name, resourceVersion);
       await unlock(this.#deps.client, lease, call);
-      this.#unlocked.delete(name);
+      unlocked.delete(name);
     }
     return undefined;
   }

@@ -8,7 +8,7 @@ import {
 } from '../../api/names.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
-import { isForbidden, isInvalid, isNotFound, mayHaveActed, quotaRejectionOf } from '../../kube/errors.js';
+import { isAborted, isForbidden, isInvalid, isNotFound, mayHaveActed, quotaRejectionOf } from '../../kube/errors.js';
 import { SECRETS, type Secret } from '../../kube/resources.js';
 
 /** The key from which KubeVirt writes the disk. */
@@ -91,8 +91,13 @@ async function rejectionOf({ name }: SecretOfVm, write: () => Promise<void>): Pr
 /** An API server works on a request for 34 s at most. */
 const ARRIVES_WITHIN_MS = 60_000;
 
-/** Writes of Secrets without an answer, by workload. A write that arrives late replaces what was written after it: no version of the Secret is known. */
+/**
+ * Writes of Secrets without an answer, by workload. A write that arrives late replaces what was written after it: no version of the Secret is known. They
+ * outlive the term, because a process that loses its Lease may have it again at once.
+ */
 export class UnansweredWrites {
+  /** By lease: the version of which an unlock got no answer. */
+  readonly unlocked = new Map<string, string>();
   readonly #clock: Pick<Clock, 'now'>;
   readonly #until = new Map<string, number>();
 
@@ -105,7 +110,7 @@ export class UnansweredWrites {
     try {
       return await write;
     } catch (error) {
-      if (mayHaveActed(error)) this.#until.set(key, this.#clock.now() + ARRIVES_WITHIN_MS);
+      if (mayHaveActed(error) || isAborted(error)) this.#until.set(key, this.#clock.now() + ARRIVES_WITHIN_MS);
       throw error;
     }
   }
