@@ -1,5 +1,7 @@
 import type { AddressPoolSpec, PoolSubnet } from '../address-pool.js';
 import {
+  BLOCK_SIZE_KEYS,
+  GUARD_KEYS,
   IGNORED_KEYS,
   OBJECT_KEYS,
   PASSED_KEYS,
@@ -181,8 +183,8 @@ function readStickyMAC(value: unknown, path: string): AddressPoolSpec['stickyMAC
 function readBlockSize(value: unknown, path: string): AddressPoolSpec['blockSize'] {
   if (isAbsent(value)) return undefined;
   const size = readObject(value, path);
-  rejectUnknownKeys(size, path, ['ipv4', 'ipv6']);
-  const lengths = (['ipv4', 'ipv6'] as const).flatMap((family) => {
+  rejectUnknownKeys(size, path, BLOCK_SIZE_KEYS);
+  const lengths = BLOCK_SIZE_KEYS.flatMap((family) => {
     const length = size[family];
     if (isAbsent(length)) return [];
     if (typeof length === 'number' && Number.isInteger(length)) return [[family, length] as const];
@@ -200,7 +202,7 @@ function readGuardOfNad(value: unknown, path: string): Pick<AddressPoolSpec, 'gu
     const remedy = 'remove it, and ask the administrator for an AddressPool that lists the addresses';
     throw new ShapeError(`${path}.allow`, `is not allowed in a NAD: ${remedy}`);
   }
-  rejectUnknownKeys(guard, path, ['mode', 'migrationHold']);
+  rejectUnknownKeys(guard, path, GUARD_KEYS);
   const mode = GUARD_MODES.find((each) => each === guard.mode);
   if (mode === undefined)
     throw new ShapeError(`${path}.mode`, `is ${describeValue(guard.mode)}: write "${GUARD_MODES.join('", "')}"`);

@@ -26,6 +26,9 @@ export const OBJECT_KEYS = {
 } as const satisfies Record<string, IpamKey>;
 
 export const SUBNET_KEYS = ['cidr', 'ranges', 'exclude', 'gateway', 'reserved', 'draining'] as const;
+export const STICKY_KEYS = ['ttl', 'retain'] as const;
+export const BLOCK_SIZE_KEYS = ['ipv4', 'ipv6'] as const;
+export const GUARD_KEYS = ['mode', 'migrationHold'] as const;
 
 /** Keys of whereabouts that each element of `ipRanges` may have, and the object itself. They exclude `subnets`. */
 export const RANGE_KEYS = {

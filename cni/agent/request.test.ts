@@ -187,6 +187,12 @@ describe('reading a CNI request', () => {
     ['with an invalid network name', { config: { name: 'a/b' } }, 7, ['name: "a/b"']],
     ['without ipam', { config: { ipam: undefined } }, 7, ['ipam.type: absent']],
     ['for another IPAM plugin', { config: { ipam: { type: 'static' } } }, 7, ['ipam.type: "static"']],
+    [
+      'with an invalid route',
+      { config: { ipam: { type: 'holdfast', routes: [{}] } } },
+      7,
+      ['ipam.routes[0].dst: absent'],
+    ],
     ['with ips that are not a list', { config: { runtimeConfig: { ips: 'x' } } }, 7, ['runtimeConfig.ips: "x"']],
     ['with an ip that is a number', { config: { runtimeConfig: { ips: [1] } } }, 7, ['runtimeConfig.ips[0]: 1']],
     [

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
+import { SUPPORTED_VERSIONS } from '../../api/networks/cni-version.js';
 import { parseAddress } from '../../addressing/address/address.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
+import { readResultExtras } from '../../addressing/pool/result-extras.js';
 import { type Grant, addResult } from './result.js';
-import { CniError } from './cni-error.js';
-import { SUPPORTED_VERSIONS, readResultExtras } from './stdin-config.js';
 
 const lease = {} as LeaseRecord;
 const GRANT: Grant = [
@@ -37,34 +37,12 @@ describe('the result of an ADD', () => {
       ],
       dns: { nameservers: ['10.0.0.53'], domain: 'a.example', search: ['a.example'], options: ['ndots:2'], odd: 1 },
     };
-    expect(addResult('1.1.0', [], readResultExtras(ipam))).to.deep.equal({
+    expect(addResult('1.1.0', [], readResultExtras(ipam, 'ipam'))).to.deep.equal({
       cniVersion: '1.1.0',
       ips: [],
       routes: [{ dst: '0.0.0.0/0' }, { dst: '10.1.0.0/16', gw: '10.0.0.2', mtu: 1400 }, { dst: '::/0' }],
       dns: { nameservers: ['10.0.0.53'], domain: 'a.example', search: ['a.example'], options: ['ndots:2'] },
     });
-    expect(readResultExtras({ routes: null, dns: null })).to.deep.equal(NOTHING);
+    expect(readResultExtras({ routes: null, dns: null }, 'ipam')).to.deep.equal(NOTHING);
   });
-
-  const refusals: { ipam: object; says: string[] }[] = [
-    { ipam: { routes: {} }, says: ['ipam.routes: an object'] },
-    { ipam: { routes: ['10.0.0.0/8'] }, says: ['ipam.routes[0]', '"10.0.0.0/8"'] },
-    { ipam: { routes: [{}] }, says: ['ipam.routes[0].dst', 'absent'] },
-    { ipam: { routes: [{ dst: '10.0.0.1/8' }] }, says: ['ipam.routes[0].dst', 'write 10.0.0.0/8'] },
-    { ipam: { routes: [{ dst: '::/0', gw: '10.0.0.1' }] }, says: ['ipam.routes[0].gw', '10.0.0.1', 'family'] },
-    { ipam: { routes: [{ dst: '::/0', gw: 'x' }] }, says: ['ipam.routes[0].gw', '"x"'] },
-    { ipam: { routes: [{ dst: '::/0', mtu: '1' }] }, says: ['ipam.routes[0].mtu', '"1"'] },
-    { ipam: { dns: [] }, says: ['ipam.dns', 'a list'] },
-    { ipam: { dns: { nameservers: ['dns.example'] } }, says: ['ipam.dns.nameservers[0]', '"dns.example"'] },
-    { ipam: { dns: { search: [1] } }, says: ['ipam.dns.search[0]', '1'] },
-    { ipam: { dns: { domain: 1 } }, says: ['ipam.dns.domain', '1'] },
-  ];
-  for (const { ipam, says } of refusals) {
-    it(`is an error for the invalid setting ${JSON.stringify(ipam)}`, () => {
-      expect(() => readResultExtras(ipam as Record<string, unknown>))
-        .to.throw(CniError)
-        .with.property('code', 7);
-      for (const words of says) expect(() => readResultExtras(ipam as Record<string, unknown>)).to.throw(words);
-    });
-  }
 });

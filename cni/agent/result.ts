@@ -1,10 +1,11 @@
+import type { CniVersion } from '../../api/networks/cni-version.js';
 import { isRecord } from '../../api/json.js';
 import { type Address, BITS, formatAddress } from '../../addressing/address/address.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
+import type { ResultExtras } from '../../addressing/pool/result-extras.js';
 import type { CniError } from './cni-error.js';
 import type { PortRules } from './guard/port-guard.js';
-import type { CniVersion, ResultExtras } from './stdin-config.js';
 
 /** The answer of the agent: a CNI result or a CNI error, as the plugin writes it to stdout. */
 

@@ -1,24 +1,20 @@
+import {
+  type CniVersion,
+  SUPPORTED_VERSIONS,
+  describeVersionProblem,
+  isSupportedVersion,
+} from '../../api/networks/cni-version.js';
 import { HOLDFAST_IPAM, pluginFingerprint } from '../../api/networks/ipam-delegation.js';
 import { describeValue, isRecord } from '../../api/json.js';
 import { parseLeaseMac, parseMac } from '../../api/mac-address.js';
-import {
-  type Address,
-  formatAddress,
-  formatFamily,
-  parseAddress,
-  parseAddressOrPrefix,
-  sameAddress,
-} from '../../addressing/address/address.js';
-import { formatCidr, parseCidr } from '../../addressing/address/cidr.js';
+import { type Address, formatFamily, parseAddressOrPrefix, sameAddress } from '../../addressing/address/address.js';
 import type { Range } from '../../addressing/address/ranges.js';
+import { type ResultExtras, ResultExtrasError, readResultExtras } from '../../addressing/pool/result-extras.js';
 import { messageOf } from '../../kube/errors.js';
 import { CniCode, CniError } from './cni-error.js';
 import { trunkVlans } from './trunk-vlans.js';
 
 /** The config on stdin: that of the plugin that delegates IPAM to Holdfast, or of Holdfast as a chained plugin (CNI spec 1.1, section 1). */
-
-export const SUPPORTED_VERSIONS = ['0.3.0', '0.3.1', '0.4.0', '1.0.0', '1.1.0'] as const;
-export type CniVersion = (typeof SUPPORTED_VERSIONS)[number];
 
 export type JsonObject = Record<string, unknown>;
 
@@ -38,27 +34,6 @@ interface StdinConfig {
 const MIN_VERSIONS = { ADD: '0.3.0', CHECK: '0.4.0', GC: '1.1.0', STATUS: '1.1.0' } as const;
 type ConfiguredCommand = keyof typeof MIN_VERSIONS;
 
-interface CniRoute {
-  readonly dst: string;
-  readonly gw?: string;
-  /** Added by CNI 1.1: mtu, advmss, priority, table, scope. */
-  readonly [option: string]: string | number | undefined;
-}
-
-/** DNS settings. Empty ones are left out. */
-interface Dns {
-  readonly nameservers?: readonly string[];
-  readonly domain?: string;
-  readonly search?: readonly string[];
-  readonly options?: readonly string[];
-}
-
-/** The settings of a network's config that go into the result. */
-export interface ResultExtras {
-  readonly routes: readonly CniRoute[];
-  readonly dns: Dns;
-}
-
 /** The part of an ADD that its config determines. */
 export interface AddConfig {
   readonly version: CniVersion;
@@ -76,7 +51,6 @@ export interface AddConfig {
   readonly prevResult?: string;
 }
 
-const ROUTE_NUMBERS = ['mtu', 'advmss', 'priority', 'table', 'scope'] as const;
 const NETWORK_NAME = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
 
 /** Parses the JSON text. @throws {CniError} 6 */
@@ -115,10 +89,20 @@ export function readAddConfig(text: string, args: ReadonlyMap<string, string>): 
     requested: runtimeAddresses(all, args),
     mac: requestedMac(all, args),
     fingerprint: pluginFingerprint(all),
-    extras: readResultExtras(ipam),
+    extras: resultExtrasOf(ipam),
     vlans: isChained ? [] : trunkVlans(all),
     ...(isChained && { prevResult: readPrevResult(all) }),
   };
+}
+
+/** @throws {CniError} 7, naming key and value */
+function resultExtrasOf(ipam: JsonObject): ResultExtras {
+  try {
+    return readResultExtras(ipam, 'ipam');
+  } catch (error) {
+    if (!(error instanceof ResultExtrasError)) throw error;
+    throw new CniError(CniCode.InvalidConfig, error.message, { cause: error });
+  }
 }
 
 /** Returns the result of the plugins before a chained one. @throws {CniError} 7 */
@@ -148,18 +132,10 @@ export function listAt(parent: JsonObject, key: string, path = key): unknown[] {
 }
 
 function readVersion(command: ConfiguredCommand, given: unknown): CniVersion {
-  const version = SUPPORTED_VERSIONS.find((each) => each === given);
-  if (version === undefined) {
-    // the default of the CNI spec
-    const shown = given === undefined || given === '' ? 'absent, which means "0.1.0"' : describeValue(given);
-    throw new CniError(
-      CniCode.IncompatibleVersion,
-      `cniVersion is ${shown}: set it to one of ${SUPPORTED_VERSIONS.join(', ')} in the network's config`,
-    );
-  }
+  if (!isSupportedVersion(given)) throw new CniError(CniCode.IncompatibleVersion, describeVersionProblem(given));
   const since = MIN_VERSIONS[command];
-  if (SUPPORTED_VERSIONS.indexOf(version) >= SUPPORTED_VERSIONS.indexOf(since)) return version;
-  throw new CniError(CniCode.IncompatibleVersion, `cniVersion is "${version}": ${command} needs ${since} or newer`);
+  if (SUPPORTED_VERSIONS.indexOf(given) >= SUPPORTED_VERSIONS.indexOf(since)) return given;
+  throw new CniError(CniCode.IncompatibleVersion, `cniVersion is "${given}": ${command} needs ${since} or newer`);
 }
 
 /**
@@ -234,65 +210,4 @@ function readMac(value: unknown, place: string, complain: CreateError): string {
 
 function invalidVariable(path: string, problem: string): CniError {
   return new CniError(CniCode.InvalidEnvironment, `${path}: ${problem}`);
-}
-
-/** Reads `ipam.routes` and `ipam.dns`. @throws {CniError} 7, naming key and value */
-export function readResultExtras(ipam: JsonObject): ResultExtras {
-  const routes = listAt(ipam, 'routes', 'ipam.routes').map((route, index) => readRoute(route, `ipam.routes[${index}]`));
-  return { routes, dns: readDns(objectAt(ipam, 'dns', 'ipam.dns')) };
-}
-
-function readRoute(value: unknown, path: string): CniRoute {
-  if (!isRecord(value))
-    throw invalidConfig(path, `${describeValue(value)} is not an object like {"dst": "10.0.0.0/8"}`);
-  const dst = parseString(value.dst, `${path}.dst`, parseCidr);
-  const numbers = ROUTE_NUMBERS.flatMap((key) => {
-    const number = value[key] ?? undefined;
-    if (number === undefined) return [];
-    if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) return [[key, number] as const];
-    throw invalidConfig(`${path}.${key}`, `${describeValue(number)} is not a whole number`);
-  });
-  const route = { dst: formatCidr(dst), ...Object.fromEntries(numbers) };
-  if ((value.gw ?? '') === '') return route;
-  const gw = parseString(value.gw, `${path}.gw`, parseAddress);
-  if (gw.family !== dst.family) {
-    throw invalidConfig(
-      `${path}.gw`,
-      `${describeValue(value.gw)} is not of the same family as ${formatCidr(dst)}: correct one of them`,
-    );
-  }
-  return { ...route, gw: formatAddress(gw) };
-}
-
-function readDns(dns: JsonObject): Dns {
-  const nameservers = readStrings(dns, 'nameservers').map((text, index) =>
-    formatAddress(parseString(text, `ipam.dns.nameservers[${index}]`, parseAddress)),
-  );
-  const [search, options] = [readStrings(dns, 'search'), readStrings(dns, 'options')];
-  const domain = dns.domain ?? '';
-  if (typeof domain !== 'string') throw invalidConfig('ipam.dns.domain', `${describeValue(domain)} is not a string`);
-  return {
-    ...(nameservers.length > 0 && { nameservers }),
-    ...(domain !== '' && { domain }),
-    ...(search.length > 0 && { search }),
-    ...(options.length > 0 && { options }),
-  };
-}
-
-function readStrings(dns: JsonObject, key: string): string[] {
-  const path = `ipam.dns.${key}`;
-  return listAt(dns, key, path).map((value, index) => {
-    if (typeof value === 'string' && value !== '') return value;
-    throw invalidConfig(`${path}[${index}]`, `${describeValue(value)} is not a non-empty string: correct or remove it`);
-  });
-}
-
-function parseString<T>(value: unknown, path: string, parse: (text: string) => T): T {
-  if (typeof value !== 'string')
-    throw invalidConfig(path, `${describeValue(value)} is not a string: write it in quotes`);
-  try {
-    return parse(value);
-  } catch (error) {
-    throw invalidConfig(path, messageOf(error));
-  }
 }

@@ -1,3 +1,4 @@
+import { SUPPORTED_VERSIONS } from '../../api/networks/cni-version.js';
 import type { AddressPool } from '../../api/address-pool.js';
 import { joinKey, objectKey } from '../../api/meta.js';
 import { controllingVmi } from '../../api/pod.js';
@@ -11,7 +12,7 @@ import { type Grant, type VerbOutcome, addResult } from './result.js';
 import { type RequestContext, waitIdle } from './request-context.js';
 import type { ClaimedAddresses } from './claims/claimed-addresses.js';
 import { CniCode, CniError } from './cni-error.js';
-import { type JsonObject, SUPPORTED_VERSIONS } from './stdin-config.js';
+import type { JsonObject } from './stdin-config.js';
 import type { PodLeases } from './leases/pod-leases.js';
 import type { PendingDeletes } from './pending-deletes.js';
 import type { Sandboxes } from './sandboxes.js';

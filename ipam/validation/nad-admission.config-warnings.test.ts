@@ -1,7 +1,9 @@
 import { expect } from 'chai';
 import type { NetworkAttachmentDefinition } from '../../api/networks/network-attachment.js';
 import { transformNad } from '../../cluster/transforms.js';
+import { runAtOnce } from '../../kube/run-in-slices.js';
 import { warnOfPersistence, warnOfUnreadableConfig } from './nad-admission.js';
+import { reviewNadConfig } from './nad-config-review.js';
 
 function network(config: unknown): NetworkAttachmentDefinition {
   const text = typeof config === 'string' ? config : JSON.stringify(config);
@@ -76,4 +78,100 @@ describe('a warning about the config of a NAD', () => {
       expect(persistenceWarnings(config)).to.deep.equal([]);
     });
   }
+});
+
+describe('the review of what agents read in a NAD', () => {
+  const ours = (ipam: object, more: object = {}) =>
+    network({ ...OURS, cniVersion: '1.0.0', ...more, ipam: { type: 'holdfast', ...ipam } });
+  const review = (nad: NetworkAttachmentDefinition, oldNad?: NetworkAttachmentDefinition) => {
+    const { refusals, warnings } = runAtOnce(reviewNadConfig(nad, oldNad));
+    return { refused: refusals.map(({ message }) => message), warnings };
+  };
+  const ROUTE = { routes: [{ dst: '10.1.0.1/16' }] };
+  const refusal = 'spec.config.ipam.routes[0].dst: "10.1.0.1/16" has host bits set: write 10.1.0.0/16.';
+
+  it('refuses routes and DNS that agents refuse, in the words of the agent', () => {
+    expect(review(ours(ROUTE)).refused).to.deep.equal([`${refusal} Until then, no pod on this network starts`]);
+    const listed = network({ name: 'blue', plugins: [{ type: 'bridge', ipam: { type: 'holdfast', dns: [] } }] });
+    expect(review(listed).refused.join()).to.match(/^spec\.config\.plugins\[0\]\.ipam\.dns: a list is not an object\./);
+  });
+
+  it('warns of routes that were invalid before, and refuses others', () => {
+    expect(review(ours({ ...ROUTE, cooldownSeconds: 60 }), ours(ROUTE))).to.deep.equal({
+      refused: [],
+      warnings: [`${refusal} Until then, no pod on this network starts`],
+    });
+    expect(review(ours(ROUTE), ours({})).refused).to.have.length(1);
+    expect(
+      review(ours(ROUTE), network({ name: 'blue', ipam: { type: 'whereabouts', ...ROUTE } })).refused,
+    ).to.have.length(1);
+  });
+
+  it('refuses a version of CNI that the plugin does not speak, unless Multus or the runtime chooses another', () => {
+    expect(review(ours({}, { cniVersion: '0.2.0' })).refused.join()).to.match(
+      /^spec\.config\.cniVersion is "0\.2\.0": set it to one of 0\.3\.0, .*1\.1\.0/,
+    );
+    for (const more of [{ cniVersion: undefined }, { cniVersion: '' }, { cniVersion: '0.2.0', cniVersions: ['1.0.0'] }])
+      expect(review(ours({}, more)).refused).to.deep.equal([]);
+  });
+
+  const ineffective: [ipam: object, more: object, warning: string][] = [
+    [
+      { subnets: [{ cidr: '10.1.0.0/24', routes: [] }] },
+      {},
+      'ipam.subnets[0].routes has no effect: move it to spec.config.ipam.routes',
+    ],
+    [
+      { ipRanges: [{ range: '10.1.0.0/24', name: 'a' }] },
+      {},
+      'ipam.ipRanges[0].name has no effect: correct or remove it; known keys: range,',
+    ],
+    [
+      { stickyMAC: { ttl: '1h', retains: true } },
+      {},
+      'ipam.stickyMAC.retains has no effect: correct or remove it; known keys: ttl, retain',
+    ],
+    [
+      { routes: [{ dst: '0.0.0.0/0', gateway: '10.1.0.1' }] },
+      {},
+      'ipam.routes[0].gateway has no effect: correct or remove it; known keys: dst, gw,',
+    ],
+    [
+      { dns: { nameserver: ['10.1.0.53'] } },
+      {},
+      'ipam.dns.nameserver has no effect: correct or remove it; known keys: nameservers,',
+    ],
+    [{}, { guard: { mode: 'Enforce' } }, 'guard has no effect: move it to spec.config.ipam.guard'],
+    [{}, { subnets: [{ cidr: '10.1.0.0/24' }] }, 'subnets has no effect: move it to spec.config.ipam.subnets'],
+  ];
+  for (const [ipam, more, warning] of ineffective) {
+    it(`warns that ${warning.split(':')[0]}`, () => {
+      const { refused, warnings } = review(ours(ipam, more));
+      expect(refused).to.deep.equal([]);
+      expect(warnings).to.have.length(1);
+      expect(warnings[0]).to.include(`spec.config.${warning}`);
+      expect(review(ours(ipam, { ...more, mtu: 9000 }), ours(ipam, more)).warnings).to.deep.equal([]);
+    });
+  }
+
+  it('does not warn of keys that are read, nor of those of other plugins', () => {
+    const ipam = {
+      ...{
+        subnets: [{ cidr: '10.1.0.0/24', gateway: '10.1.0.1', exclude: [], reserved: [], draining: [] }],
+        log_level: 'debug',
+      },
+      ...{
+        stickyMAC: { ttl: '1h', retain: true },
+        blockSize: { ipv4: 28 },
+        guard: { mode: 'Off', migrationHold: true },
+      },
+      ...{
+        routes: [{ dst: '10.9.0.0/16', gw: '10.1.0.1', mtu: 1400 }],
+        dns: { nameservers: [], search: [], domain: 'a' },
+      },
+    };
+    expect(review(ours(ipam, { subnets: '10.1.0.0/24', dns: {} }))).to.deep.equal({ refused: [], warnings: [] });
+    const other = network({ name: 'blue', type: 'bridge', guard: {}, ipam: { type: 'host-local', routes: [{}] } });
+    expect(review(other)).to.deep.equal({ refused: [], warnings: [] });
+  });
 });

@@ -7,7 +7,9 @@ import type { Clock } from '../../kube/clock.js';
 import { FairSemaphore, FairSemaphoreError } from '../../kube/fair-semaphore.js';
 import { runInSlices } from '../../kube/run-in-slices.js';
 import { guardModeOf, warnOfGuard } from './guard-warnings.js';
+import { reviewNadConfig } from './nad-config-review.js';
 import { delegatesToHoldfast, reviewNad } from './nad-review.js';
+import type { ValidationRefusal, ValidationResult } from './review.js';
 import { type ValidationAdmissionOptions, answerReview, denyResource, readNadObject } from './review-answer.js';
 
 const NAD_RESOURCE = 'k8s.cni.cncf.io/v1/network-attachment-definitions';
@@ -42,17 +44,29 @@ async function decide(
       allowed: true,
       warnings: [...warnOfUnreadableConfig(written), ...flagWarnings, ...warnOfGuard(written, 'Off')],
     };
-  const oldNad =
-    operation === 'UPDATE' ? transformNad(readNadObject(oldObject, 'request.oldObject', namespace)) : undefined;
+  const was = operation === 'UPDATE' ? readNadObject(oldObject, 'request.oldObject', namespace) : undefined;
+  const oldNad = was && transformNad(was);
   const missing = await options.waitForSync();
   if (missing !== undefined) return allowUnchecked(`Holdfast's IPAM is not ready to review networks: ${missing}`);
   const subject = `NetworkAttachmentDefinition ${joinKey(namespace, nad.metadata.name)}`;
-  const reviewed = await turns.run(namespace, reviewNad({ nad, oldNad }, options.view)).catch(describeFullQueue);
+  const review = joinReviews(reviewNad({ nad, oldNad }, options.view), reviewNadConfig(written, was));
+  const reviewed = await turns.run(namespace, review).catch(describeFullQueue);
   if (typeof reviewed === 'string') return allowUnchecked(reviewed);
-  const { refusals, warnings } = reviewed;
   const guardWarnings = warnOfGuard(written, guardModeOf(nad, options.view.pools.list()));
-  const result = { refusals, warnings: [...flagWarnings, ...guardWarnings, ...warnings] };
+  const result = { ...reviewed, warnings: [...flagWarnings, ...guardWarnings, ...reviewed.warnings] };
   return answerReview({ operation, subject, result }, options);
+}
+
+function* joinReviews(
+  ...reviews: readonly Generator<undefined, ValidationResult>[]
+): Generator<undefined, ValidationResult> {
+  const [refusals, warnings]: [ValidationRefusal[], string[]] = [[], []];
+  for (const review of reviews) {
+    const result = yield* review;
+    refusals.push(...result.refusals);
+    warnings.push(...result.warnings);
+  }
+  return { refusals, warnings };
 }
 
 /** @throws any other error */

@@ -157,6 +157,16 @@ describe('the validation webhook of pools and NADs over HTTPS', function () {
     );
   });
 
+  it('refuses a NAD whose routes agents refuse, and names a key that has no effect', async () => {
+    await start(validationViewOf({}));
+    const answer = await ask(NADS, network(holdfastConfig({ routes: [{ dst: '10.0.0.1/24' }] })));
+    expect(answer.allowed).to.be.false;
+    expect(answer.status?.message).to.include('spec.config.ipam.routes[0].dst: "10.0.0.1/24" has host bits set');
+    const { allowed, warnings } = await ask(NADS, network(holdfastConfig({ dns: { nameserver: [] } })));
+    expect(allowed).to.be.true;
+    expect(warnings?.join()).to.include('spec.config.ipam.dns.nameserver has no effect');
+  });
+
   it('refuses a NAD that names as many namespaces as a pool may have, beside its own', async () => {
     await start(validationViewOf({}));
     const namespaces = Array.from({ length: 256 }, (_, index) => `team-${index}`);

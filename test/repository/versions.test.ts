@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { REQUIREMENTS } from '../../cli/preflight/requirements.js';
-import { SUPPORTED_VERSIONS } from '../../cni/agent/stdin-config.js';
+import { SUPPORTED_VERSIONS } from '../../api/networks/cni-version.js';
 import { PAIRS, type VersionPair } from '../../bed/build/versions.js';
 import { ROOT } from '../source-files.js';
 
