@@ -197,6 +197,12 @@ const CASES: Case[] = [
     warnings: 1,
     text: ['spec.cooldownSeconds: 59', '60 s'],
   },
+  {
+    name: 'labels that no node can have, with a warning for each',
+    becomes: { nodeSelector: { 'a b': 'c', zone: ' a', 'Example.com/x': '1', 'example.com/x': '1', blank: '' } },
+    warnings: 3,
+    text: ['no node can have the label "a b": "c"', '"zone": " a"', '"Example.com/x": "1"'],
+  },
   { name: 'a sufficient cool-down', becomes: { cooldownSeconds: 60 } },
   {
     name: 'blocks as large as the subnet, with a warning',

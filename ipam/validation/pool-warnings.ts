@@ -1,4 +1,5 @@
 import { type AddressPool, addressSpaceOf, nadNamespaceOf } from '../../api/address-pool.js';
+import { describeValue } from '../../api/json.js';
 import { BITS, type Family, formatAddress } from '../../addressing/address/address.js';
 import { type LeasableSet, type Pool, addressesOf } from '../../addressing/pool/pool.js';
 import { firstSharedAddress } from '../../addressing/pool/address-space-rights.js';
@@ -18,6 +19,7 @@ const MIN_BLOCKS = 2n;
 export function warnOfPool(change: PoolChange, view: ValidationView): string[] {
   return [
     ...warnOfCooldown(change.pool, view),
+    ...warnOfNodeSelector(change.after),
     ...warnOfBlocks(change),
     ...warnOfNoAddress(change),
     ...warnOfLeftOutNamespaces(change, view),
@@ -31,6 +33,20 @@ function warnOfCooldown({ spec: { cooldownSeconds } }: AddressPool, { minCooldow
   return [
     `spec.cooldownSeconds: ${cooldownSeconds} is less than the minimum: addresses cool down for ${minCooldownMs / 1000} s, because a node may learn late that an address was released`,
   ];
+}
+
+/** Kubernetes, labels: a name, or a DNS subdomain, a slash and a name. A value is a name, or empty. */
+const LABEL_NAME = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
+const LABEL_PREFIX = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\//;
+
+function warnOfNodeSelector({ nodeSelector = {} }: Pool): string[] {
+  return Object.entries(nodeSelector).flatMap(([label, value]) => {
+    if (LABEL_NAME.test(label.replace(LABEL_PREFIX, '')) && (value === '' || LABEL_NAME.test(value))) return [];
+    const text = `${describeValue(label)}: ${describeValue(value)}`;
+    return [
+      `spec.nodeSelector: no node can have the label ${text}, so none gets blocks, shows free addresses or runs responders: correct it`,
+    ];
+  });
 }
 
 /** Warns of a block size only if it is in the spec: with the default size, small pools are no mistake. */
