@@ -153,17 +153,18 @@ describe('parseAddressOrPrefix', () => {
       expect(parseAddressOrPrefix(text)).to.deep.equal({ address: parseAddress(address), prefixLength }));
   }
 
-  for (const text of [
-    '10.0.0.5/33',
-    '10.0.0.5/',
-    '10.0.0.5/-1',
-    '10.0.0.5/024',
-    '10.0.0.5/ 24',
-    '10.0.0.5/2/4',
-    '::1/129',
-  ]) {
-    it(`rejects ${text}, and quotes the whole text`, () => {
-      const message = `"${text}" has no valid prefix length: write an integer`;
+  for (const [text, remedy = 'write an integer'] of [
+    ['10.0.0.5/33'],
+    ['10.0.0.5/'],
+    ['10.0.0.5/-1'],
+    ['10.0.0.5/024'],
+    ['10.0.0.5/ 24', 'remove the spaces'],
+    ['10.0.0.5/24 ', 'remove the spaces'],
+    ['10.0.0.5/2/4'],
+    ['::1/129'],
+  ] as const) {
+    it(`rejects "${text}", and quotes the whole text`, () => {
+      const message = `"${text}" has no valid prefix length: ${remedy}`;
       expect(() => parseAddressOrPrefix(text)).to.throw(AddressError, message);
     });
   }

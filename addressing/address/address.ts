@@ -30,7 +30,7 @@ export function parseAddress(text: string): Address {
   const family = text.includes('%') ? 0 : isIP(text);
   if (family === 4) return { family, value: BigInt(numberOf(text.split('.'))) };
   if (family === 6) return { family, value: valueOf(ipaddr.IPv6.parse(withoutDots(text))) };
-  throw new AddressError(`${describeValue(text)} is not an IP address: ${remedy(text)}`);
+  throw new AddressError(`${describeValue(text)} is not an IP address: ${remedyOf(text)}`);
 }
 
 /**
@@ -79,9 +79,10 @@ export function readAllAddresses(texts: readonly unknown[]): readonly Address[] 
 export function parsePrefixLength(whole: string, digits: string, family: Family): number {
   const length = /^(0|[1-9]\d{0,2})$/.test(digits) ? Number(digits) : Number.NaN;
   if (length <= BITS[family]) return length;
-  throw new AddressError(
-    `${describeValue(whole)} has no valid prefix length: write an integer from 0 to ${BITS[family]} after the / for ${formatFamily(family)}`,
-  );
+  const remedy = /\s/.test(digits)
+    ? 'remove the spaces'
+    : `write an integer from 0 to ${BITS[family]} after the / for ${formatFamily(family)}`;
+  throw new AddressError(`${describeValue(whole)} has no valid prefix length: ${remedy}`);
 }
 
 /** Returns the canonical text: RFC 5952, with mapped addresses as in Go's net/netip (`::ffff:10.0.0.5`). */
@@ -127,7 +128,7 @@ function withoutDots(text: string): string {
   return `${text.slice(0, start)}${(number >>> 16).toString(16)}:${(number & 0xffff).toString(16)}`;
 }
 
-function remedy(text: string): string {
+function remedyOf(text: string): string {
   if (text.includes('%')) return 'remove the zone (the % and the text after it)';
   if (text.includes('/')) return 'remove the prefix length (the / and the digits after it)';
   if (text.trim() !== text) return 'remove the spaces';

@@ -46,6 +46,9 @@ describe('parseCidr', () => {
     { text: '2001:db8::/129', parts: ['"2001:db8::/129"', 'from 0 to 128'] },
     { text: '10.0.0.0/08', parts: ['"10.0.0.0/08"', 'prefix length'] },
     { text: '10.0.0.0/255.255.255.0', parts: ['prefix length'] },
+    { text: '10.0.0.0/24 ', parts: ['"10.0.0.0/24 "', 'remove the spaces'] },
+    { text: ' 10.0.0.0/24', parts: ['remove the spaces'] },
+    { text: '10.0.0.0 / 24', parts: ['remove the spaces'] },
     { text: '10.0.0/24', parts: ['"10.0.0"', 'four decimal numbers'] },
     { text: '', parts: ['""', 'like 10.0.0.0/24'] },
   ];
