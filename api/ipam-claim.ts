@@ -1,4 +1,4 @@
-import { type Condition, type KubeObject, type OwnerReference, controllerOf } from './meta.js';
+import { type Condition, type KubeObject, type OwnerReference, controllerOf, isObjectName } from './meta.js';
 import { isKubeVirtGroup } from './kubevirt.js';
 import {
   CLAIM_FINALIZER,
@@ -35,7 +35,6 @@ export interface IPAMClaim extends KubeObject {
 const MAX_NAME = 253;
 const MAX_LABEL = 63;
 const HASH_DIGITS = 10;
-const DNS_1123_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const HASH_SUFFIX = new RegExp(`-[0-9a-f]{${String(HASH_DIGITS)}}$`);
 
 /**
@@ -46,7 +45,7 @@ export function claimName(vm: string, vmNetwork: string): string {
   const plain = `${vm}.${vmNetwork}`;
   // with a dot in the network, ("a", "b.c") and ("a.b", "c") would share a name; KubeVirt allows none, but a restored object may have one
   const unambiguous = !vmNetwork.includes('.') && !looksHashed(plain);
-  if (unambiguous && plain.length <= MAX_NAME && DNS_1123_SUBDOMAIN.test(plain)) return plain;
+  if (unambiguous && isObjectName(plain)) return plain;
   return appendHash(plain, `${vm}\n${vmNetwork}`);
 }
 

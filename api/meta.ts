@@ -67,6 +67,27 @@ export function splitKey(key: string): { namespace: string; name: string } {
   return { namespace: slash < 0 ? '' : key.slice(0, slash), name: key.slice(slash + 1) };
 }
 
+/** RFC 1123. */
+const LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const MAX_NAME_LENGTH = 253;
+
+/** True for a DNS label, which names of namespaces are. */
+export function isNamespaceName(text: string): boolean {
+  return LABEL.test(text);
+}
+
+/** True for a DNS subdomain, which names of objects are: most kinds allow no other. */
+export function isObjectName(text: string): boolean {
+  return text.length <= MAX_NAME_LENGTH && SUBDOMAIN.test(text);
+}
+
+/** True for the name of an object, also with its namespace: `lab/blue`. */
+export function isObjectKey(text: string): boolean {
+  const { namespace, name } = splitKey(text);
+  return isObjectName(name) && (!text.includes('/') || isNamespaceName(namespace));
+}
+
 export function isBeingDeleted(object: KubeObject): boolean {
   return object.metadata.deletionTimestamp !== undefined;
 }

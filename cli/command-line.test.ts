@@ -99,6 +99,23 @@ describe('the command line of kubectl holdfast', () => {
     ['reserve blue 10.0.0.5 --mac 02:00', '"02:00" is not a MAC address'],
     ['unreserve blue 10.0.0.0/24', '"10.0.0.0/24"'],
     ['ips --namespace=', '-n: "" is not a name'],
+    ['ips -n Nope_', '-n: "Nope_" is not a name of a namespace: write lower-case letters, digits and "-"'],
+    ['bundle -n lab.x', '-n: "lab.x" is not a name of a namespace'],
+    ['trace vm Nope_', 'the VM: "Nope_" is not a name: write lower-case letters'],
+    [
+      'trace vm lab/vm1',
+      'the VM: "lab/vm1" is not a name: write lower-case letters, digits, "-" and ".", begin and end with a letter or digit, and write the namespace with -n',
+    ],
+    ['pool lab/blue', 'the pool: "lab/blue" is not a name: run kubectl holdfast pools to list all pools'],
+    ['reserve .. 10.0.0.5', 'the pool: ".." is not a name'],
+    ['release 10.0.0.5 --pool lab/blue', '--pool: "lab/blue" is not a name'],
+    [
+      'release Claim_',
+      '"Claim_" is neither an address nor a claim: write an address like 10.0.0.5, or a claim as NAMESPACE/NAME',
+    ],
+    ['release Lab/claim', '"Lab/claim" is neither an address nor a claim'],
+    ['connectivity --network a/b/c', '--network: "a/b/c" is not a name of a NAD: write it like blue or lab/blue'],
+    ['connectivity --nodes n1 --nodes N_2', '--nodes: "N_2" is not a name'],
     ['migrate whereabouts --namespace=', '-n: "" is not a name'],
     ['migrate whereabouts --network=', '--network: "" is not a name'],
   ] as const) {
@@ -114,6 +131,8 @@ describe('the command line of kubectl holdfast', () => {
       .flatMap((text) => codeOf(text).flatMap(({ text: code }) => code.split('\n')))
       .flatMap((line) => /^\s*(?:\$ )?kubectl holdfast (.*)$/.exec(line)?.[1] ?? [])
       .map((command) => command.replace(/<address>|ADDRESS/, '10.0.0.5').replace(/ >.*$/, ''))
+      // NAMESPACE, NAME and <name> stand for names
+      .map((command) => command.replaceAll(/\b[A-Z]{2,}\b|<[a-z]+>/g, 'x'))
       // a page also mentions a command by its name alone
       .filter((command) => command.includes(' '));
     expect(commands).to.have.length.greaterThan(25);

@@ -2,7 +2,7 @@ import { Argument, Command as Program, Option, type OutputConfiguration } from '
 import { UsageError, readArguments } from '../process/read-arguments.js';
 import { VERSION } from '../process/version.js';
 import type { ClusterOptions } from './cluster-client.js';
-import { type Command, type CommonOptions, type PreparedCommand, nonEmptyName } from './command.js';
+import { type Command, type CommonOptions, type PreparedCommand, namespaceName, nonEmptyName } from './command.js';
 import { COMMANDS, GROUPS } from './commands/all.js';
 import { EXIT_CODES_HELP } from './exit-code.js';
 import { OUTPUT_FORMATS, type OutputFormat } from './output.js';
@@ -124,7 +124,7 @@ function commonOptionsOf({ namespace, allNamespaces, output }: GivenOptions, com
     ...(output !== undefined && common.output !== true ? ['-o'] : []),
   ];
   if (unknown.length > 0) throw new UsageError(`this command has no option ${unknown.join(', ')}`);
-  const name = nonEmptyName(namespace, '-n');
+  const name = namespaceName(namespace, '-n');
   return {
     ...(name !== undefined && { namespace: name }),
     allNamespaces: allNamespaces === true,

@@ -1,3 +1,5 @@
+import { describeValue } from '../api/json.js';
+import { isNamespaceName, isObjectName } from '../api/meta.js';
 import { UsageError } from '../process/read-arguments.js';
 import type { Connection } from './cluster-client.js';
 import type { ExitCode } from './exit-code.js';
@@ -70,6 +72,25 @@ export function defineCommand<Given extends object, Request>({
       return { request, run: (context) => run(request, context) };
     },
   };
+}
+
+/** Rejects what no namespace is called. @throws {UsageError} */
+export function namespaceName(text: string | undefined, flag: string): string | undefined {
+  const name = nonEmptyName(text, flag);
+  if (name === undefined || isNamespaceName(name)) return name;
+  throw new UsageError(
+    `${flag}: ${describeValue(name)} is not a name of a namespace: write lower-case letters, digits and "-", and begin and end with a letter or digit`,
+  );
+}
+
+/** Rejects what no object is called, such as `lab/vm1`. @param what begins the message @throws {UsageError} */
+export function requireObjectName(text: string, what: string): void {
+  if (isObjectName(text)) return;
+  const end = 'begin and end with a letter or digit';
+  const remedy = text.includes('/') ? `${end}, and write the namespace with -n` : `and ${end}`;
+  throw new UsageError(
+    `${what}: ${describeValue(text)} is not a name: write lower-case letters, digits, "-" and ".", ${remedy}`,
+  );
 }
 
 /** Rejects an empty name: an unset variable of a script must not select everything. @throws {UsageError} */

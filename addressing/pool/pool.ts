@@ -1,6 +1,7 @@
 import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import { describeValue, isRecord } from '../../api/json.js';
 import { POOL_LIMITS } from '../../api/limits.js';
+import { isNamespaceName } from '../../api/meta.js';
 import { type Address, BITS, type Family, formatAddress } from '../address/address.js';
 import { containsAddress } from '../address/cidr.js';
 import { RangeSet } from '../address/ranges.js';
@@ -57,7 +58,6 @@ export type LeasableSet = 'open' | 'requestable' | 'leasable';
 
 /** The name of a network: CNI spec, section 1. */
 const NETWORK_NAME = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
-const NAMESPACE_NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
 /** Parses a pool. Never throws, and reports all problems at once. Time grows with the spec's length, never with the number of addresses. */
 export function compilePool({
@@ -166,7 +166,7 @@ function readNamespaces(value: unknown, problems: PoolProblems): ReadonlySet<str
   }
   const names = problems.readList(field, value, POOL_LIMITS.namespaces).flatMap((place) => {
     const name = problems.readText(place.field, place.value, 'tenant-a');
-    if (name !== undefined && !NAMESPACE_NAME.test(name)) {
+    if (name !== undefined && !isNamespaceName(name)) {
       const problem = 'is not a namespace: write an exact name, because patterns are not supported';
       problems.add(place.field, `${describeValue(name)} ${problem}`);
     }

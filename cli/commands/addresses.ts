@@ -11,7 +11,7 @@ import { showPool } from '../usage/pool.js';
 import { listPools, readAllUsage, readUsage } from '../usage/pools.js';
 import { listIps } from '../ips.js';
 import { type Reservation, checkReservation, reserve, unreserve } from '../reserve.js';
-import { releaseByHand } from '../release/release.js';
+import { checkSubject, releaseByHand } from '../release/release.js';
 
 export const POOLS = defineCommand({
   usage: 'pools',
@@ -31,7 +31,7 @@ export const POOL = defineCommand({
   description: 'show which addresses of a pool are free, the largest free range, who has most addresses, and who waits',
   common: { output: true },
   read: ([name = ''], _given, { output }) => {
-    if (name === '') throw new UsageError('the name of the pool is empty: write a name');
+    requirePoolName(name, 'the pool');
     return { name, output };
   },
   run: ({ name, output }, { terminal, connect }) =>
@@ -89,12 +89,21 @@ export const UNRESERVE = defineCommand({
 
 /** Checks the arguments before the command connects to a cluster. */
 function checkedReservation(reservation: Reservation): Reservation {
+  requirePoolName(reservation.pool, 'the pool');
   try {
     checkReservation(reservation);
     return reservation;
   } catch (error) {
     throw error instanceof CommandError ? new UsageError(error.message, { cause: error }) : error;
   }
+}
+
+/** A name of a pool, or of a network, for which pools are suggested. */
+const POOL_NAME = /^[A-Za-z0-9][-A-Za-z0-9_.]*$/;
+
+function requirePoolName(name: string, what: string): void {
+  if (POOL_NAME.test(name)) return;
+  throw new UsageError(`${what}: ${describeValue(name)} is not a name: run kubectl holdfast pools to list all pools`);
 }
 
 const USER = /^(pod|vmi)\/[^/]+\/[^/]+$/;
@@ -115,7 +124,9 @@ export const RELEASE = defineCommand({
   common: { namespace: 'namespace of the claim' },
   read: ([subject = ''], given: { pool?: string; ignore?: readonly string[]; dryRun?: true }, { namespace }) => {
     if (subject === '') throw new UsageError('the address is empty: write an address, or the name of a claim');
+    checkSubject(subject);
     const pool = nonEmptyName(given.pool, '--pool');
+    if (pool !== undefined) requirePoolName(pool, '--pool');
     const ignored = new Set(given.ignore);
     for (const user of ignored) {
       if (!USER.test(user))

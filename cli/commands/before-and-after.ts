@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import { describeValue } from '../../api/json.js';
+import { isObjectKey } from '../../api/meta.js';
 import type { Client } from '../../kube/client.js';
 import { systemClock } from '../../kube/clock.js';
 import { NODES } from '../../kube/resources.js';
 import { UsageError } from '../../process/read-arguments.js';
 import { addClusterFlags } from '../cluster-flags.js';
-import { defineCommand, nonEmptyName } from '../command.js';
+import { defineCommand, nonEmptyName, requireObjectName } from '../command.js';
 import { findNetwork } from '../connectivity/network.js';
 import { usableNodes } from '../connectivity/pairs.js';
 import { testConnectivity } from '../connectivity/run.js';
@@ -70,10 +72,16 @@ export const CONNECTIVITY = defineCommand({
     const { nodes = [], migrate } = given;
     if (new Set(nodes).size === 1)
       throw new UsageError('--nodes: name at least two nodes, each with a flag of its own');
+    const network = nonEmptyName(given.network, '--network');
+    if (network !== undefined && !isObjectKey(network))
+      throw new UsageError(
+        `--network: ${describeValue(network)} is not a name of a NAD: write it like blue or lab/blue`,
+      );
+    for (const node of nodes) requireObjectName(node, '--nodes');
     return {
       namespace,
       output,
-      network: nonEmptyName(given.network, '--network'),
+      network,
       image: nonEmptyName(given.image, '--image'),
       nodes: [...new Set(nodes)],
       maxPairs: positive(given.maxPairs, '--max-pairs', MAX_PAIRS),

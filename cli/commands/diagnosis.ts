@@ -4,7 +4,7 @@ import { VERSION } from '../../process/version.js';
 import { bundleName, writeBundle } from '../bundle/write-bundle.js';
 import type { Connection } from '../cluster-client.js';
 import { addClusterFlags } from '../cluster-flags.js';
-import { defineCommand, nonEmptyName } from '../command.js';
+import { defineCommand, nonEmptyName, requireObjectName } from '../command.js';
 import { diagnose, isUnchecked } from '../doctor/diagnose.js';
 import { isError, reportOf } from '../doctor/finding.js';
 import { observeCluster } from '../doctor/observe.js';
@@ -93,6 +93,7 @@ export const TRACE_VM = defineCommand({
   common: { namespace: 'namespace of the VM', output: true },
   read: ([name = ''], _given, { namespace, output }) => {
     if (name === '') throw new UsageError('the name of the VM is empty: write a name');
+    requireObjectName(name, 'the VM');
     return { name, output, ...(namespace !== undefined && { namespace }) };
   },
   run: ({ name, namespace, output }, { terminal, connect }) =>

@@ -1,7 +1,8 @@
 import type { AddressLease, LeaseOwner } from '../../api/address-lease.js';
 import { type AddressPool, addressSpaceOf } from '../../api/address-pool.js';
 import { labelValue } from '../../api/ipam-claim.js';
-import { type KubeObject, joinKey, objectKey, splitKey } from '../../api/meta.js';
+import { describeValue } from '../../api/json.js';
+import { type KubeObject, isObjectKey, joinKey, objectKey, splitKey } from '../../api/meta.js';
 import { LEASE_OWNER_NAME, LEASE_OWNER_NAMESPACE } from '../../api/names.js';
 import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../../api/networks/network-attachment.js';
 import { hasUid } from '../../api/pod.js';
@@ -27,6 +28,7 @@ import {
   PODS,
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../kube/resources.js';
+import { UsageError } from '../../process/read-arguments.js';
 import { CommandError } from '../exit-code.js';
 import { INSTALL_HOLDFAST, mapRead, readList, required, valueOr } from '../reader.js';
 import { namespacesOf } from '../usage/pools.js';
@@ -159,6 +161,14 @@ async function findLeases(
 
 /** Four numbers, or a colon: the user means an address, mistyped or not. */
 const LIKE_ADDRESS = /:|^\d+(\.\d+){3}(\/|$)/;
+
+/** Checks the address or claim before the command connects to a cluster. @throws {UsageError} */
+export function checkSubject(subject: string): void {
+  if (LIKE_ADDRESS.test(subject) || isObjectKey(subject)) return;
+  throw new UsageError(
+    `${describeValue(subject)} is neither an address nor a claim: write an address like 10.0.0.5, or a claim as NAMESPACE/NAME`,
+  );
+}
 
 /** Reads an address, also with its prefix length, as `kubectl holdfast ips` prints it. */
 function addressIn(subject: string): Address {

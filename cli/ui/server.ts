@@ -2,6 +2,7 @@ import { type Server, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import { truncate } from '../../api/json.js';
+import { isNamespaceName, isObjectName } from '../../api/meta.js';
 import type { Clock } from '../../kube/clock.js';
 import { ConnectionLimit } from '../../process/listening.js';
 import { CommandError } from '../exit-code.js';
@@ -18,9 +19,6 @@ const REQUEST_MS = 5_000;
 const KEEP_ALIVE_MS = 5_000;
 const MAX_QUERY_LENGTH = 256;
 const COOKIE = 'holdfast';
-/** The names of a namespace and of a VM. They become parts of paths on the API server. */
-const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
-const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
 interface UiServerOptions {
   readonly page: PageFiles;
@@ -158,7 +156,8 @@ export class UiServer {
 /** @returns undefined if a parameter is not what the page sends */
 function readViewRequest({ query }: Request): ViewRequest | undefined {
   const [view, namespace, name] = [query.view, query.namespace, query.name].map(textOf) as [string, string, string];
-  if (view === 'vm' && !(DNS_LABEL.test(namespace) && DNS_SUBDOMAIN.test(name))) return undefined;
+  // they become parts of paths on the API server
+  if (view === 'vm' && !(isNamespaceName(namespace) && isObjectName(name))) return undefined;
   const bits = textOf(query.bits);
   return {
     view,

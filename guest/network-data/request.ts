@@ -1,6 +1,6 @@
 import { describeValue } from '../../api/json.js';
 import type { VmiSpec } from '../../api/kubevirt.js';
-import { byAge } from '../../api/meta.js';
+import { byAge, isObjectName } from '../../api/meta.js';
 import { NETWORK_DATA_ANNOTATION } from '../../api/names.js';
 import type { GuestInterface } from '../interfaces.js';
 import type { ObservedGuestWorkload } from '../observed-workload.js';
@@ -20,9 +20,6 @@ export type NetworkDataRequest =
     }
   | { readonly kind: 'secret'; readonly name: string; readonly format: NetworkDataFormat };
 
-const OBJECT_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
-const MAX_NAME = 253;
-
 /** Returns the name of the Secret in the first cloud-init volume, the only one that KubeVirt uses. */
 export function secretRefOf(
   spec: VmiSpec | undefined,
@@ -39,11 +36,7 @@ export function secretRefOf(
 /** Returns the name of the Secret that the launcher of a VM mounts, whether the VM wants it to be written or not. */
 export function secretNameIn(spec: VmiSpec | undefined): string | undefined {
   const name = secretRefOf(spec)?.name;
-  return name !== undefined && isSecretName(name) ? name : undefined;
-}
-
-function isSecretName(name: string): boolean {
-  return name.length <= MAX_NAME && OBJECT_NAME.test(name);
+  return name !== undefined && isObjectName(name) ? name : undefined;
 }
 
 /**
@@ -61,7 +54,7 @@ export function networkDataRequest(
   if (annotation === undefined) {
     if (isDefault === false || ref?.name === undefined) return { kind: 'none' };
     if (isDefault === true) return secretRequest(ref.name, ref.format, 'networkDataSecretRef');
-    return isSecretName(ref.name) ? { kind: 'undecided', name: ref.name } : { kind: 'none' };
+    return isObjectName(ref.name) ? { kind: 'undecided', name: ref.name } : { kind: 'none' };
   }
   const subject = `Annotation ${NETWORK_DATA_ANNOTATION}: ${describeValue(annotation)}`;
   if (ref === undefined) {
@@ -76,7 +69,7 @@ export function networkDataRequest(
 }
 
 function secretRequest(name: string, format: NetworkDataFormat, field: string): NetworkDataRequest {
-  if (isSecretName(name)) return { kind: 'secret', name, format };
+  if (isObjectName(name)) return { kind: 'secret', name, format };
   const message = `${describeValue(name)} in ${field} is not a name of a Secret: use lower-case letters, digits, "-" and "."`;
   return { kind: 'refused', reason: 'SecretNameInvalid', message };
 }
