@@ -108,6 +108,11 @@ const rows: Row[] = [
     nads: [nad('vms/blue', holdfastConfig({ subnets: [{ cidr: '10.0.0.0/24' }] }))],
     expect: 'unserved: no AddressPool serves network blue for namespace vms yet: see the events of its NAD',
   },
+  {
+    name: 'no pool yet if the NAD describes one by the keys of whereabouts',
+    nads: [nad('vms/blue', holdfastConfig({ range: '10.0.0.0/24' }))],
+    expect: /vms yet: see the events of its NAD$/,
+  },
   { name: 'no pool if all serve other networks', pools: [adminPool('p', { network: 'red' })], expect: /^unserved: no/ },
   {
     name: 'no pool if the NAD is invalid and none exists yet',

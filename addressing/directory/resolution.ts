@@ -1,6 +1,7 @@
 import { type IPAMClaim, claimNadOf } from '../../api/ipam-claim.js';
 import { truncate } from '../../api/json.js';
 import { joinKey, objectKey, splitKey } from '../../api/meta.js';
+import { describesPool } from '../../api/networks/ipam-config.js';
 import { RESPONDERS_NAMESPACE } from '../../api/names.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { Pool } from '../pool/pool.js';
@@ -159,7 +160,7 @@ function delegateOf(nad: ParsedNad, isClaim = false): IpamDelegate {
     case 'invalid':
       return { kind: 'ours', problem: unusableNad(nad, delegation.problem) };
     case 'holdfast':
-      return { kind: 'ours', describesPool: delegation.config.subnets.length > 0 };
+      return { kind: 'ours', describesPool: describesPool(delegation.config) };
   }
 }
 

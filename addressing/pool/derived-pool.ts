@@ -1,6 +1,6 @@
 import type { AddressPool, AddressPoolSpec, PoolSubnet } from '../../api/address-pool.js';
 import { claimName, labelValue } from '../../api/ipam-claim.js';
-import type { HoldfastIpamConfig, WhereaboutsRange } from '../../api/networks/ipam-config.js';
+import { type HoldfastIpamConfig, type WhereaboutsRange, describesPool } from '../../api/networks/ipam-config.js';
 import { POOL_FIELDS } from '../../api/networks/ipam-keys.js';
 import { POOL_LIMITS } from '../../api/limits.js';
 import type { NadRights } from '../../api/networks/nad-rights.js';
@@ -43,7 +43,7 @@ const specs = new WeakMap<HoldfastIpamConfig, { key: string; derived: DerivedSpe
 
 /** Returns the pool spec that a NAD describes. Problems name fields of the NAD. Equal arguments give the same object. */
 export function derivedSpec(network: string, config: HoldfastIpamConfig, owner: NadOwner): DerivedSpec {
-  if (config.subnets.length === 0 && config.ranges.length === 0) return NONE;
+  if (!describesPool(config)) return NONE;
   const { servesAll, publishesCapacity } = owner.rights;
   const key = JSON.stringify([network, owner.namespace, servesAll, publishesCapacity]);
   const known = specs.get(config);

@@ -40,6 +40,11 @@ export interface WhereaboutsRange {
   exclude: string[];
 }
 
+/** True if the NAD describes a pool, in one of both forms; otherwise an administrator's pool serves its network. */
+export function describesPool({ subnets, ranges }: Pick<HoldfastIpamConfig, 'subnets' | 'ranges'>): boolean {
+  return subnets.length + ranges.length > 0;
+}
+
 type ReadResult = { ok: true; config: HoldfastIpamConfig } | { ok: false; problem: NetworkConfigProblem };
 
 const RANGE_KEY_NAMES = Object.keys(RANGE_KEYS);

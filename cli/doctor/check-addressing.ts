@@ -1,5 +1,6 @@
 import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import { BAD_POOL_CONDITIONS } from '../../api/conditions.js';
+import { describesPool } from '../../api/networks/ipam-config.js';
 import { readIpamDelegation } from '../../api/networks/ipam-delegation.js';
 import { objectKey } from '../../api/meta.js';
 import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../../api/networks/network-attachment.js';
@@ -42,11 +43,9 @@ export function checkNads({ nads = [], pools, now = Infinity }: ObservedCluster)
     if (delegation.kind !== 'holdfast' || pools === undefined || hasPool(nad, pools)) return [];
     // its pool is derived meanwhile
     if (now - Date.parse(nad.metadata.creationTimestamp ?? '') < UNSERVED_MS) return [];
-    const { subnets, ranges } = delegation.config;
-    const remedy =
-      subnets.length + ranges.length > 0
-        ? 'look at the events of the NAD, and check that ipam is ready'
-        : 'create an AddressPool for the network, or add subnets to the ipam object of the NAD';
+    const remedy = describesPool(delegation.config)
+      ? 'look at the events of the NAD, and check that ipam is ready'
+      : 'create an AddressPool for the network, or add subnets to the ipam object of the NAD';
     return [errorOf('nads', object, 'no AddressPool serves its network', remedy)];
   });
 }
