@@ -31,9 +31,7 @@ export function deliveryOf(nad: NetworkAttachmentDefinition): Delivery {
   if (sections.length > 0)
     return { kind: 'cni', ...(sections.some(bringsDefaultRoute) && { bringsDefaultRoute: true }) };
   const { plugins, role } = config.value;
-  const places: [string, unknown][] = [['spec.config', config.value]];
-  asList(plugins).forEach((plugin, index) => places.push([`spec.config.plugins[${index}]`, plugin]));
-  const problem = places.map(([path, plugin]) => problemOf(path, plugin)).find((found) => found !== undefined);
+  const problem = uncertainIpam(config.value);
   if (problem !== undefined) return none(problem);
   if (role === 'primary') return none('its network is a primary user-defined network');
   const [first, ...others] = plugins === undefined ? [config.value] : asList(plugins).filter(isRecord);
@@ -43,6 +41,13 @@ export function deliveryOf(nad: NetworkAttachmentDefinition): Delivery {
   const unknown = others.find(({ type }) => !CHAINED_PLUGINS.includes(type));
   if (unknown !== undefined) return none(`its plugin ${typeOf(unknown)} may assign addresses`);
   return { kind: 'guest', plugin, disablesContainerInterface: first.disableContainerInterface === true };
+}
+
+/** Returns why a config without IPAM may have one for programs that read it in another way; undefined if it has none. */
+export function uncertainIpam(config: Record<string, unknown>): string | undefined {
+  const places: [string, unknown][] = [['spec.config', config]];
+  asList(config.plugins).forEach((plugin, index) => places.push([`spec.config.plugins[${index}]`, plugin]));
+  return places.map(([path, plugin]) => problemOf(path, plugin)).find((found) => found !== undefined);
 }
 
 /** An IPv4 default route of the launcher, which KubeVirt's DHCP server passes on to the guest. */

@@ -1,4 +1,4 @@
-import { asRecord, truncate } from '../../api/json.js';
+import { asList, asRecord, truncate } from '../../api/json.js';
 import type { IpamSection } from '../../api/networks/ipam-delegation.js';
 import {
   BLOCK_SIZE_KEYS,
@@ -24,9 +24,19 @@ const KEYS_WITHIN: Readonly<Record<string, readonly string[]>> = {
 /** Keys of an `ipam` object that no plugin has beside it. OVN-Kubernetes has `subnets`, a text. */
 const KEYS_OF_IPAM: readonly string[] = [...POOL_FIELDS, 'namespaces', 'range', 'ipRanges'];
 
-/** Names the keys of a valid config that nobody reads, because they are misspelled or in the wrong place. */
-export function ineffectiveKeys(config: Record<string, unknown>, { ipam, path, plugin }: IpamSection): string[] {
-  const within = Object.entries(KEYS_WITHIN).flatMap(([key, known]) =>
+/** Keys that describe a pool together with subnets or ranges. */
+const KEYS_OF_POOL: readonly string[] = [
+  ...POOL_FIELDS.filter((key) => key !== 'addressSpace'),
+  ...['namespaces', 'gateway', 'exclude'],
+];
+
+/** Names the keys of a valid config that nobody reads, because they are misspelled, in the wrong place, or alone. */
+export function ineffectiveKeys(config: Record<string, unknown>, section: IpamSection): string[] {
+  return [...keysWithin(section), ...keysBeside(config, section), ...keysWithoutPool(section)];
+}
+
+function keysWithin({ ipam, path }: IpamSection): string[] {
+  return Object.entries(KEYS_WITHIN).flatMap(([key, known]) =>
     objectsAt(`${path}.${key}`, ipam[key]).flatMap(([place, object]) =>
       Object.keys(object)
         .filter((each) => !known.includes(each))
@@ -39,16 +49,28 @@ export function ineffectiveKeys(config: Record<string, unknown>, { ipam, path, p
         }),
     ),
   );
+}
+
+function keysBeside(config: Record<string, unknown>, { path, plugin }: IpamSection): string[] {
+  if (plugin === config && Array.isArray(config.plugins))
+    return [`${path} has no effect beside plugins: move it into the plugin that creates the interface`];
   const around = new Map([
     ['spec.config', config],
     [path.replace(/\.ipam$/, ''), plugin],
   ]);
-  const beside = [...around].flatMap(([place, object]) =>
+  return [...around].flatMap(([place, object]) =>
     [...KEYS_OF_IPAM, ...(Array.isArray(object.subnets) ? ['subnets'] : [])]
       .filter((key) => key in object)
       .map((key) => `${place}.${key} has no effect: move it to ${path}.${key}`),
   );
-  return [...within, ...beside];
+}
+
+function keysWithoutPool({ ipam, path }: IpamSection): string[] {
+  if ((ipam.range ?? '') !== '' || asList(ipam.subnets).length + asList(ipam.ipRanges).length > 0) return [];
+  return KEYS_OF_POOL.filter((key) => (ipam[key] ?? '') !== '').map(
+    (key) =>
+      `${path}.${key} has no effect without subnets: add them, or ask the administrator to set it in the AddressPool of the network`,
+  );
 }
 
 function objectsAt(path: string, value: unknown): (readonly [string, Record<string, unknown>])[] {

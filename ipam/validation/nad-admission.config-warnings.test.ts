@@ -27,7 +27,23 @@ describe('a warning about the config of a NAD', () => {
     expect(warnOfUnreadableConfig(network('["holdfast"]')).join()).to.match(/^spec\.config is not a JSON object/);
   });
 
+  for (const [config, problem] of [
+    [{ type: 'bridge', IPAM: OURS.ipam }, 'spec.config.IPAM must be written in lower case'],
+    [{ plugins: [{ type: 'bridge', ipam: { Type: 'holdfast' } }] }, 'spec.config.plugins[0].ipam has Type but no type'],
+    [{ type: 'bridge', ipam: 'holdfast' }, 'spec.config.ipam is "holdfast"'],
+  ] as const) {
+    it(`says that ${problem}`, () => {
+      const [warning, ...more] = warnOfUnreadableConfig(network({ name: 'blue', ...config }));
+      expect(warning).to.equal(
+        `${problem}. It names "holdfast", but no workload gets an address from it until it is corrected`,
+      );
+      expect(more).to.deep.equal([]);
+    });
+  }
+
   for (const [name, config] of [
+    ['a bridge of that name', { name: 'blue', type: 'bridge', bridge: 'holdfast' }],
+    ['another IPAM', { name: 'holdfast', type: 'bridge', IPAM: {}, ipam: { type: 'host-local' } }],
     ['a readable config', OURS],
     ['an unreadable config that names no IPAM', '{"name": "blue", "ipam": '],
     ['an unreadable config that names another IPAM', '{"ipam": {"type": "host-local"}, "name": "holdfast-1"'],
@@ -82,7 +98,7 @@ describe('a warning about the config of a NAD', () => {
 
 describe('the review of what agents read in a NAD', () => {
   const ours = (ipam: object, more: object = {}) =>
-    network({ ...OURS, cniVersion: '1.0.0', ...more, ipam: { type: 'holdfast', ...ipam } });
+    network({ ...OURS, cniVersion: '1.0.0', ...more, ipam: { type: 'holdfast', range: '10.1.0.0/24', ...ipam } });
   const review = (nad: NetworkAttachmentDefinition, oldNad?: NetworkAttachmentDefinition) => {
     const { refusals, warnings } = runAtOnce(reviewNadConfig(nad, oldNad));
     return { refused: refusals.map(({ message }) => message), warnings };
@@ -141,6 +157,12 @@ describe('the review of what agents read in a NAD', () => {
       {},
       'ipam.dns.nameserver has no effect: correct or remove it; known keys: nameservers,',
     ],
+    [
+      { range: '', guard: { mode: 'Enforce' } },
+      {},
+      'ipam.guard has no effect without subnets: add them, or ask the administrator to set it in the AddressPool',
+    ],
+    [{}, { plugins: [{ type: 'bridge' }] }, 'ipam has no effect beside plugins: move it into the plugin'],
     [{}, { guard: { mode: 'Enforce' } }, 'guard has no effect: move it to spec.config.ipam.guard'],
     [{}, { subnets: [{ cidr: '10.1.0.0/24' }] }, 'subnets has no effect: move it to spec.config.ipam.subnets'],
   ];

@@ -1,6 +1,12 @@
 import { type AdmissionRequest, type AdmissionResponse, Reviewer } from '../../admission/review.js';
-import { HOLDFAST_IPAM, misspelledFlagProblems, unintendedLoss } from '../../api/networks/ipam-delegation.js';
+import {
+  HOLDFAST_IPAM,
+  ipamSections,
+  misspelledFlagProblems,
+  unintendedLoss,
+} from '../../api/networks/ipam-delegation.js';
 import { joinKey } from '../../api/meta.js';
+import { uncertainIpam } from '../../api/networks/nad-guests.js';
 import { type NetworkAttachmentDefinition, readCniConfig } from '../../api/networks/network-attachment.js';
 import { type ParsedNad, transformNad } from '../../cluster/transforms.js';
 import type { Clock } from '../../kube/clock.js';
@@ -81,12 +87,17 @@ function allowUnchecked(reason: string): AdmissionResponse {
 
 /** Warns of an unreadable config that names Holdfast. It is never rejected, because it is unknown which IPAM it is for. */
 export function warnOfUnreadableConfig(nad: NetworkAttachmentDefinition): string[] {
+  if (!String(nad.spec?.config).includes(`"${HOLDFAST_IPAM}"`)) return [];
+  const problem = configProblem(nad);
+  if (problem === undefined) return [];
+  return [`${problem}. It names "${HOLDFAST_IPAM}", but no workload gets an address from it until it is corrected`];
+}
+
+function configProblem(nad: NetworkAttachmentDefinition): string | undefined {
   const config = readCniConfig(nad);
-  if (config.ok || !String(nad.spec?.config).includes(`"${HOLDFAST_IPAM}"`)) return [];
-  const { field, message } = config.problem;
-  return [
-    `${field} ${message}. It names "${HOLDFAST_IPAM}", but no workload gets an address from it until it is corrected`,
-  ];
+  if (!config.ok) return `${config.problem.field} ${config.problem.message}`;
+  if (config.value === undefined || ipamSections(config.value).length > 0) return undefined;
+  return uncertainIpam(config.value);
 }
 
 /** Warns of keys that are nearly the flag, and of its absence if nobody has decided that VMs lose their addresses. */
