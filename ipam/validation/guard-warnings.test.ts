@@ -49,6 +49,19 @@ describe('a warning about the guard of a NAD', () => {
     ]);
   });
 
+  it('says that a chained plugin fails if no plugin creates the interface before it', () => {
+    const text = 'fails: the plugin "holdfast" follows the one that creates the interface, in a list of plugins';
+    expect(warnOfGuard(list(CHAINED, { type: 'bridge' }), 'Off')).to.deep.equal([`spec.config.plugins[0] ${text}`]);
+    expect(warnOfGuard(network(CHAINED), 'Off')).to.deep.equal([`spec.config ${text}`]);
+  });
+
+  it('says that a chained plugin has no guard of its own', () => {
+    const bridge = { type: 'bridge', disableContainerInterface: true };
+    const [warning, ...more] = warnOfGuard(list(bridge, { ...CHAINED, guard: { mode: 'Enforce' } }), 'Off');
+    expect(warning).to.match(/^spec\.config\.plugins\[1\]\.guard has no effect: the guard is that of the AddressPool/);
+    expect(more).to.deep.equal([]);
+  });
+
   it('says that a chained plugin fails beside an IPAM, and after a plugin without ports', () => {
     expect(warnOfGuard(list({ type: 'bridge', ipam: IPAM }, CHAINED), 'Off').join()).to.match(
       /^spec\.config\.plugins\[1\] fails, because a plugin delegates IPAM: remove it/,

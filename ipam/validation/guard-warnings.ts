@@ -1,5 +1,5 @@
 import type { AddressPool } from '../../api/address-pool.js';
-import { chainedPlugins, ipamSections } from '../../api/networks/ipam-delegation.js';
+import { HOLDFAST_IPAM, chainedPlugins, ipamSections } from '../../api/networks/ipam-delegation.js';
 import { asList, asRecord } from '../../api/json.js';
 import { type NetworkAttachmentDefinition, readCniConfig } from '../../api/networks/network-attachment.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
@@ -34,13 +34,24 @@ export function warnOfGuard(nad: NetworkAttachmentDefinition, mode: string): str
   const isList = config.value.plugins !== undefined;
   const path = isList ? 'spec.config.plugins[0]' : 'spec.config';
   const main = isList ? asRecord(asList(config.value.plugins)[0]) : config.value;
+  if (main.type === HOLDFAST_IPAM)
+    return [
+      `${path} fails: the plugin "${HOLDFAST_IPAM}" follows the one that creates the interface, in a list of plugins`,
+    ];
   if (chained === undefined) return mode === OFF ? [] : warnOfPort(path, main);
   if (ipamSections(config.value).length > 0) {
     return [
       `${chained.path} fails, because a plugin delegates IPAM: remove it. Interfaces with addresses of Holdfast have the guard of their pool`,
     ];
   }
-  return [...warnOfPort(path, main), ...warnOfState(path, main)];
+  return [...warnOfOwnGuard(chained), ...warnOfPort(path, main), ...warnOfState(path, main)];
+}
+
+function warnOfOwnGuard({ path, plugin }: { path: string; plugin: Record<string, unknown> }): string[] {
+  if (plugin.guard === undefined) return [];
+  return [
+    `${path}.guard has no effect: the guard is that of the AddressPool of the network, which an administrator creates`,
+  ];
 }
 
 function warnOfPort(path: string, { type }: Record<string, unknown>): string[] {
