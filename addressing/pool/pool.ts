@@ -2,6 +2,7 @@ import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
 import { describeValue, isRecord } from '../../api/json.js';
 import { POOL_LIMITS } from '../../api/limits.js';
 import { isNamespaceName } from '../../api/meta.js';
+import { NETWORK_NAME_REMEDY, isNetworkName } from '../../api/networks/network-attachment.js';
 import { type Address, BITS, type Family, formatAddress } from '../address/address.js';
 import { containsAddress } from '../address/cidr.js';
 import { RangeSet } from '../address/ranges.js';
@@ -55,9 +56,6 @@ export function growthRemedy({ network, nadNamespace }: Pool): string {
 
 /** `open`: allocated without a request; `requestable`: allocated if requested; `leasable`: also those that are draining. */
 export type LeasableSet = 'open' | 'requestable' | 'leasable';
-
-/** The name of a network: CNI spec, section 1. */
-const NETWORK_NAME = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
 
 /** Parses a pool. Never throws, and reports all problems at once. Time grows with the spec's length, never with the number of addresses. */
 export function compilePool({
@@ -138,11 +136,8 @@ function readName(field: string, value: unknown, problems: PoolProblems): string
       field,
       `${describeValue(name)} has ${name.length} characters, and at most ${POOL_LIMITS.name} are allowed: write a shorter name`,
     );
-  } else if (name !== '' && !NETWORK_NAME.test(name)) {
-    problems.add(
-      field,
-      `${describeValue(name)} is not a valid name of a CNI network: use letters, digits, "_", "." and "-", and begin with a letter or digit`,
-    );
+  } else if (name !== '' && !isNetworkName(name)) {
+    problems.add(field, `${describeValue(name)} is not a valid name of a CNI network: ${NETWORK_NAME_REMEDY}`);
   }
   return name;
 }

@@ -89,6 +89,11 @@ describe('a NAD that delegates to Holdfast', () => {
     expect(second!.exclude).to.equal(first!.exclude);
   });
 
+  it('says where to write allowPersistentIPs', () => {
+    const problem = { field: `${PATH}.allowPersistentIPs`, message: 'is not read here: move it out of ipam' };
+    expect(ipamOf({ allowPersistentIPs: true })).to.deep.equal({ kind: 'invalid', problem });
+  });
+
   it('is rejected with a short message if it has a very long unknown key', () => {
     const read = ipamOf({ ['k'.repeat(5000)]: 1 });
     if (read.kind !== 'invalid') throw new Error(`it is ${read.kind}`);

@@ -172,6 +172,7 @@ function rejectMixedForms(ipam: Record<string, unknown>, path: string): void {
 function rejectUnknownKeys(object: Record<string, unknown>, path: string, known: readonly string[]): void {
   for (const key of Object.keys(object)) {
     if (known.includes(key) || OTHER_KEYS.has(key)) continue;
+    if (key === 'allowPersistentIPs') throw new ShapeError(`${path}.${key}`, `is not read here: move it out of ipam`);
     throw new ShapeError(`${path}.${key}`, `is unknown: correct or remove it; known keys: ${known.join(', ')}`);
   }
 }

@@ -29,6 +29,15 @@ interface PrimaryNetworkConfig {
   subnets: string;
 }
 
+/** CNI spec, section 1. */
+const NETWORK_NAME = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
+/** Follows `"a/b" is not a valid name`. */
+export const NETWORK_NAME_REMEDY = 'use letters, digits, "_", "." and "-", and begin with a letter or digit';
+
+export function isNetworkName(text: string): boolean {
+  return NETWORK_NAME.test(text);
+}
+
 /** A config that cannot be used; `field` is a path in the NAD, and the message says what to do. */
 export interface NetworkConfigProblem {
   field: string;

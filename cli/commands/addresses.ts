@@ -2,6 +2,7 @@ import { systemClock } from '../../kube/clock.js';
 import { IPAM_CLAIMS } from '../../kube/resources.js';
 import { UsageError } from '../../process/read-arguments.js';
 import { describeValue } from '../../api/json.js';
+import { isNetworkName } from '../../api/networks/network-attachment.js';
 import { defineCommand, nonEmptyName } from '../command.js';
 import { CommandError, ExitCode } from '../exit-code.js';
 import { findPool } from '../find-pool.js';
@@ -98,11 +99,9 @@ function checkedReservation(reservation: Reservation): Reservation {
   }
 }
 
-/** A name of a pool, or of a network, for which pools are suggested. */
-const POOL_NAME = /^[A-Za-z0-9][-A-Za-z0-9_.]*$/;
-
+/** For the name of a network, which may have capitals, pools are suggested. @throws {UsageError} */
 function requirePoolName(name: string, what: string): void {
-  if (POOL_NAME.test(name)) return;
+  if (isNetworkName(name)) return;
   throw new UsageError(`${what}: ${describeValue(name)} is not a name: run kubectl holdfast pools to list all pools`);
 }
 

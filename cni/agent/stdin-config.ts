@@ -5,6 +5,7 @@ import {
   isSupportedVersion,
 } from '../../api/networks/cni-version.js';
 import { HOLDFAST_IPAM, pluginFingerprint } from '../../api/networks/ipam-delegation.js';
+import { NETWORK_NAME_REMEDY, isNetworkName } from '../../api/networks/network-attachment.js';
 import { describeValue, isRecord } from '../../api/json.js';
 import { parseLeaseMac, parseMac } from '../../api/mac-address.js';
 import { type Address, formatFamily, parseAddressOrPrefix, sameAddress } from '../../addressing/address/address.js';
@@ -51,8 +52,6 @@ export interface AddConfig {
   readonly prevResult?: string;
 }
 
-const NETWORK_NAME = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
-
 /** Parses the JSON text. @throws {CniError} 6 */
 export function parseConfig(text: string): JsonObject {
   const config = parseRequestJson(text, 'the network config on stdin');
@@ -65,11 +64,8 @@ export function readStdinConfig(command: ConfiguredCommand, text: string): Stdin
   const all = parseConfig(text);
   const version = readVersion(command, all.cniVersion);
   const { name, ipam } = all;
-  if (typeof name !== 'string' || !NETWORK_NAME.test(name)) {
-    throw invalidConfig(
-      'name',
-      `${describeValue(name)} is not a valid network name: use letters, digits, "_", "." and "-", and begin with a letter or digit`,
-    );
+  if (typeof name !== 'string' || !isNetworkName(name)) {
+    throw invalidConfig('name', `${describeValue(name)} is not a valid network name: ${NETWORK_NAME_REMEDY}`);
   }
   const type = isRecord(ipam) ? ipam.type : undefined;
   if (type === undefined && all.type === HOLDFAST_IPAM) return { version, name, ipam: {}, isChained: true, all };

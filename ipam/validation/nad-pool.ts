@@ -1,6 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AddressPool } from '../../api/address-pool.js';
-import type { NetworkConfigProblem } from '../../api/networks/network-attachment.js';
+import { describeValue } from '../../api/json.js';
+import {
+  NETWORK_NAME_REMEDY,
+  type NetworkConfigProblem,
+  isNetworkName,
+} from '../../api/networks/network-attachment.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import { derivedPool, derivedSpec } from '../../addressing/pool/derived-pool.js';
@@ -34,6 +39,10 @@ export function readNadIpamConfig(nad: ParsedNad, rightsOf: NadRightsLookup): Na
   const { name: network } = config.network;
   const namespace = nad.metadata.namespace ?? '';
   const derived = derivedSpec(network, delegation.config, { namespace, rights: rightsOf(namespace) });
+  if (derived.kind === 'none' && !isNetworkName(network)) {
+    const message = `is ${describeValue(network)}, which is not a valid name of a CNI network: ${NETWORK_NAME_REMEDY}`;
+    return { kind: 'invalid', problems: [{ field: 'spec.config.name', message }] };
+  }
   if (derived.kind === 'none') return { kind: 'none' };
   if (derived.kind === 'invalid') return { kind: 'invalid', problems: derived.problems };
   const pool = derivedPool(namespace, derived.spec);

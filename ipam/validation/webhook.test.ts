@@ -167,6 +167,17 @@ describe('the validation webhook of pools and NADs over HTTPS', function () {
     expect(warnings?.join()).to.include('spec.config.ipam.dns.nameserver has no effect');
   });
 
+  it('refuses a NAD whose network has a name that agents refuse, also without subnets', async () => {
+    await start(validationViewOf({}));
+    for (const ipam of [{}, { subnets: [{ cidr: '10.0.0.0/24' }] }]) {
+      const { allowed, status } = await ask(NADS, network(holdfastConfig(ipam, 'blue ')));
+      expect(allowed).to.be.false;
+      expect(status?.message).to.match(
+        /spec\.config\.name .*"blue ",? .*is not a valid name of a CNI network: use letters/,
+      );
+    }
+  });
+
   it('refuses a NAD that names as many namespaces as a pool may have, beside its own', async () => {
     await start(validationViewOf({}));
     const namespaces = Array.from({ length: 256 }, (_, index) => `team-${index}`);
