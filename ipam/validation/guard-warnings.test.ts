@@ -5,6 +5,8 @@ import type { NetworkAttachmentDefinition } from '../../api/networks/network-att
 import { transformNad } from '../../cluster/transforms.js';
 import { adminPool } from '../../test/objects/pool-objects.js';
 import { guardModeOf, warnOfGuard } from './guard-warnings.js';
+import { reviewPool } from './pool-review.js';
+import { validationViewOf } from './testing/validation-view.js';
 
 const CHAINED = { type: 'holdfast' };
 const IPAM = { type: 'holdfast', subnets: [{ cidr: '10.1.0.0/24' }] };
@@ -89,5 +91,32 @@ describe('the mode of the guard of a NAD', () => {
   it("is that of an administrator's pool, also if that has none", () => {
     expect(guardModeOf(ours(), [pool('Enforce')])).to.equal('Enforce');
     expect(guardModeOf(ours({ mode: 'Observe' }), [pool()])).to.equal('Off');
+  });
+});
+
+describe('a warning about the guard of a pool', () => {
+  const warningsOf = (guard: AddressPool['spec']['guard'], more: object = {}) => {
+    const pool = adminPool('blue', { ...more, ...(guard && { guard }) });
+    return reviewPool({ operation: 'CREATE', pool }, validationViewOf({})).warnings;
+  };
+  const shared = (): AddressPool['spec']['guard'] => ({
+    mode: 'Enforce',
+    allow: [{ addresses: ['10.0.0.100-10.0.0.110', 'fd00::5'] }],
+  });
+
+  it('says that a guard without a mode is off', () => {
+    const warning = 'spec.guard: mode is absent, which means "Off": set it to Enforce or Observe, or remove guard';
+    for (const guard of [{}, { migrationHold: false }]) expect(warningsOf(guard)).to.deep.equal([warning]);
+    expect(warningsOf({ mode: 'Off' })).to.deep.equal([]);
+  });
+
+  it('names an allowed address that the pool allocates to others', () => {
+    const warning =
+      'spec.guard.allow: the pool may allocate 10.0.0.100 to others: add what is allowed to exclude or reserved';
+    expect(warningsOf(shared())).to.deep.equal([warning]);
+    for (const key of ['exclude', 'reserved']) {
+      const subnets = [{ cidr: '10.0.0.0/24', [key]: ['10.0.0.100-10.0.0.110'] }];
+      expect(warningsOf(shared(), { subnets })).to.deep.equal([]);
+    }
   });
 });

@@ -2,6 +2,7 @@ import { type AddressPool, addressSpaceOf, nadNamespaceOf } from '../../api/addr
 import { describeValue } from '../../api/json.js';
 import { BITS, type Family, formatAddress } from '../../addressing/address/address.js';
 import { type LeasableSet, type Pool, addressesOf } from '../../addressing/pool/pool.js';
+import { RangeSet } from '../../addressing/address/ranges.js';
 import { firstSharedAddress } from '../../addressing/pool/address-space-rights.js';
 import { Slices } from '../../addressing/block/slices.js';
 import { type PoolChange, unreleased } from './leased-addresses.js';
@@ -20,6 +21,7 @@ export function warnOfPool(change: PoolChange, view: ValidationView): string[] {
   return [
     ...warnOfCooldown(change.pool, view),
     ...warnOfNodeSelector(change.after),
+    ...warnOfPoolGuard(change),
     ...warnOfBlocks(change),
     ...warnOfNoAddress(change),
     ...warnOfLeftOutNamespaces(change, view),
@@ -45,6 +47,21 @@ function warnOfNodeSelector({ nodeSelector = {} }: Pool): string[] {
     const text = `${describeValue(label)}: ${describeValue(value)}`;
     return [
       `spec.nodeSelector: no node can have the label ${text}, so none gets blocks, shows free addresses or runs responders: correct it`,
+    ];
+  });
+}
+
+/** Without a mode there is no guard. What it allows belongs to nobody, so the pool should not allocate it. */
+function warnOfPoolGuard({ pool: { spec }, after }: PoolChange): string[] {
+  if (spec.guard !== undefined && spec.guard.mode === undefined)
+    return ['spec.guard: mode is absent, which means "Off": set it to Enforce or Observe, or remove guard'];
+  const allowed = after.guard?.allow.flatMap(({ addresses }) => addresses) ?? [];
+  return after.families.flatMap((family) => {
+    const ranges = RangeSet.of(allowed.filter((each) => each.family === family));
+    const value = addressesOf(after, family, 'open').firstShared(ranges);
+    if (value === undefined) return [];
+    return [
+      `spec.guard.allow: the pool may allocate ${formatAddress({ family, value })} to others: add what is allowed to exclude or reserved`,
     ];
   });
 }
