@@ -41,10 +41,9 @@ function keysWithin({ ipam, path }: IpamSection): string[] {
       Object.keys(object)
         .filter((each) => !known.includes(each))
         .map((each) => {
-          const remedy =
-            each in PASSED_KEYS
-              ? `move it to ${path}.${each}`
-              : `correct or remove it; known keys: ${known.join(', ')}`;
+          const remedy = Object.hasOwn(PASSED_KEYS, each)
+            ? `move it to ${path}.${each}`
+            : `correct or remove it; known keys: ${known.join(', ')}`;
           return `${truncate(`${place}.${each}`)} has no effect: ${remedy}`;
         }),
     ),
