@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { RESPONDERS_NAMESPACE } from '../../api/names.js';
-import { HEALTHY } from '../testing/healthy-cluster.js';
-import { checkResponders } from './check-processes.js';
+import { HEALTHY, ago, workloadOf } from '../testing/healthy-cluster.js';
+import { checkProcesses, checkResponders } from './check-processes.js';
 import type { ProcessPod, InstalledWorkload } from '../installation.js';
 import type { ObservedCluster } from './observe.js';
 
@@ -121,4 +121,32 @@ describe('kubectl holdfast doctor, about responders,', () => {
       expect(findings.map(({ severity, object, problem }) => `${severity} ${object}: ${problem}`)).to.deep.equal(found);
       for (const { check, remedy } of findings) expect([check, remedy.length > 10]).to.deep.equal(['responders', true]);
     });
+});
+
+describe('What the doctor finds about leaders', () => {
+  const names = ['controller', 'ipam', 'guest', 'capacity'].map((component) => `holdfast-${component}`);
+  const leaders = names.map((name) => ({
+    metadata: { namespace: 'holdfast-system', name },
+    spec: { holderIdentity: '', renewTime: ago(61_000) },
+  }));
+  const leaderless = (...components: string[]) => {
+    const workloads = components.map((component) => workloadOf(component));
+    const found = checkProcesses({ ...HEALTHY, leaders, workloads }, '0.1.0').filter(
+      ({ check }) => check === 'leaders',
+    );
+    return found.map(({ object }) => object.replace('Lease holdfast-system/', ''));
+  };
+
+  it('ignores the Lease that a process leaves when it is removed for good', () => {
+    expect(leaderless('controller', 'webhook', 'ipam', 'agent')).to.deep.equal([
+      'holdfast-controller',
+      'holdfast-ipam',
+    ]);
+    expect(leaderless()).to.deep.equal([]);
+  });
+
+  it('reads the Leases of all processes that run in one Deployment', () => {
+    expect(leaderless('all', 'agent')).to.deep.equal(names.filter((name) => name !== 'holdfast-capacity'));
+    expect(leaderless('all', 'agent', 'capacity')).to.deep.equal(names);
+  });
 });

@@ -20,6 +20,7 @@ import { type ObservedCluster, inAllNamespaces } from './observe.js';
 const INSTALL = `apply the manifests of this version: ${docsUrl('how-to/install.md')}`;
 /** As the election counts it, with time for a renewal. */
 const LEADER_SILENT_MS = 30_000;
+const ELECTED_IN_ALL: readonly string[] = ['controller', 'ipam', 'guest'];
 const MAX_MESSAGE_LENGTH = 300;
 
 /** Processes that are missing, not ready, without a leader, or of versions that do not work together. */
@@ -29,7 +30,7 @@ export function checkProcesses(observed: ObservedCluster, clientVersion: string)
   return [
     ...checkPresence(components.map(({ name }) => name)),
     ...components.flatMap(checkReadiness),
-    ...checkLeaders(observed),
+    ...checkLeaders(observed, components),
     ...checkVersions(components, clientVersion),
   ];
 }
@@ -84,9 +85,12 @@ function describePod({ metadata: { name }, spec, status = {} }: ProcessPod): str
   return `${name}${node} is ${reason}${ended === '' ? '' : ` (${truncate(ended.trim(), MAX_MESSAGE_LENGTH)})`}`;
 }
 
-function checkLeaders({ leaders, now }: ObservedCluster): Finding[] {
+/** A process that is removed leaves its Lease. */
+function checkLeaders({ leaders, now }: ObservedCluster, components: readonly ComponentState[]): Finding[] {
   if (leaders === undefined || now === undefined) return [];
+  const names = new Set(components.flatMap(({ name }) => (name === 'all' ? ELECTED_IN_ALL : name)));
   return leaders.flatMap((lease) => {
+    if (!names.has(lease.metadata.name.replace('holdfast-', ''))) return [];
     const object = `Lease ${objectKey(lease)}`;
     const { holderIdentity = '', renewTime = '' } = lease.spec ?? {};
     const remedy = 'look at the logs of its candidates: one of them must reach the API server';

@@ -100,10 +100,8 @@ const CASES: readonly Case[] = [
   },
   {
     name: 'a leader that is silent',
-    broken: {
-      leaders: [{ metadata: { namespace: 'a', name: 'b' }, spec: { holderIdentity: 'pod-x', renewTime: ago(61_000) } }],
-    },
-    found: ['error leaders Lease a/b: pod-x has not renewed it for 61 s'],
+    broken: { leaders: [{ ...HEALTHY.leaders![1]!, spec: { holderIdentity: 'pod-x', renewTime: ago(61_000) } }] },
+    found: ['error leaders Lease holdfast-system/holdfast-ipam: pod-x has not renewed it for 61 s'],
   },
   {
     name: 'versions that are too far apart',

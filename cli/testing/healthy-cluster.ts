@@ -30,7 +30,8 @@ export function crdOf(name: string, fields: readonly string[]): Crd {
 
 function metadataOf(component: string) {
   const namespace = component === 'agent' ? 'holdfast-agents' : SYSTEM;
-  return { name: `holdfast-${component}`, namespace, labels: { 'app.kubernetes.io/component': component } };
+  const labels = { 'app.kubernetes.io/name': 'holdfast', 'app.kubernetes.io/component': component };
+  return { name: `holdfast-${component}`, namespace, labels };
 }
 
 export function workloadOf(component: string, version = '0.1.0', ready = 2): InstalledWorkload {

@@ -8,7 +8,8 @@ import { LEASES } from '../../kube/leader-election.js';
 import { ADDRESS_POOLS, IPAM_CLAIMS, NETWORK_ATTACHMENT_DEFINITIONS, VIRTUAL_MACHINES } from '../../kube/resources.js';
 import { adminPool, holdfastConfig, nadDefinition } from '../../test/objects/pool-objects.js';
 import { NAMESPACE, type WorkloadClaimOptions, claim, vm, vmReference } from '../../test/objects/workload-objects.js';
-import { INSTALLED } from '../installation.js';
+import { DEPLOYMENTS, INSTALLED } from '../installation.js';
+import { workloadOf } from '../testing/healthy-cluster.js';
 import { useBrowser } from './testing/use-browser.js';
 import { WatchedCluster } from './testing/watched-cluster.js';
 
@@ -117,6 +118,7 @@ describe('The web page when something is wrong', function () {
     const [key = '', value = ''] = INSTALLED.split('=');
     const metadata = { namespace: 'holdfast-system', name: 'holdfast-ipam', labels: { [key]: value } };
     cluster.tracker.put(LEASES, { metadata, spec: { holderIdentity: '' } } as KubeObject);
+    cluster.tracker.put(DEPLOYMENTS, workloadOf('ipam'));
     await page.reload();
     await page.getByRole('alert').getByText('Lease holdfast-system/holdfast-ipam: has no leader').waitFor();
     await page.evaluate(`location.hash = '#/pool/blue'`);

@@ -6,7 +6,8 @@ import { LEASES } from '../../kube/leader-election.js';
 import { ADDRESS_POOLS, IPAM_CLAIMS, NETWORK_ATTACHMENT_DEFINITIONS, VIRTUAL_MACHINES } from '../../kube/resources.js';
 import { adminPool } from '../../test/objects/pool-objects.js';
 import { NAMESPACE, claim, vm } from '../../test/objects/workload-objects.js';
-import { INSTALLED } from '../installation.js';
+import { DEPLOYMENTS, INSTALLED } from '../installation.js';
+import { workloadOf } from '../testing/healthy-cluster.js';
 import { blueNad, claimWithCondition } from '../testing/vm-story.js';
 import type { ServerView, VmView, WaitingView } from './protocol.js';
 import type { Ui } from './serve-ui.js';
@@ -20,6 +21,7 @@ describe('What the web page warns about first', () => {
 
   beforeEach(async () => {
     cluster = new WatchedCluster();
+    cluster.tracker.put(DEPLOYMENTS, workloadOf('ipam'));
     cluster.tracker.put(ADDRESS_POOLS, adminPool('blue'));
     cluster.tracker.put(VIRTUAL_MACHINES, vm({ data: 'blue' }));
     cluster.tracker.put(IPAM_CLAIMS, claim({ created: '2026-01-01T00:00:00Z' }));
