@@ -43,7 +43,9 @@ export function windowOf(
   const size = Math.min(Math.max(bits ?? start.bits, 0), sizeBitsOf(cidr));
   const first = alignDown(value, size);
   const range = { first, last: first + (1n << BigInt(size)) - 1n };
-  const own = size > CELL_BITS ? [] : leases.filter(({ address }) => containsAddress(cidr, address));
+  const isShown = ({ address }: LeaseRecord) =>
+    address.family === cidr.family && address.value >= first && address.value <= range.last;
+  const own = size > CELL_BITS ? [] : leases.filter(isShown);
   const rows = new Map(own.map((lease) => [lease.address.value, lease]));
   const cells = cellsOf(runs, range, size > CELL_BITS ? 1 << CELL_BITS : 1 << size).map((cell): MapCell => {
     const lease = cell.first === cell.last ? rows.get(cell.first) : undefined;

@@ -115,28 +115,36 @@ function overlay(
   patches: readonly (Range & Partial<Pick<AddressRun, 'state' | 'node'>>)[],
 ): AddressRun[] {
   const sorted = patches.toSorted(byFirst);
-  const result: AddressRun[] = [];
+  const result: GrowingRun[] = [];
   let next = 0;
   for (const run of runs) {
     for (let from = run.first; from <= run.last;) {
       let patch = sorted[next];
       while (patch !== undefined && patch.last < from) patch = sorted[++next];
       if (patch === undefined || patch.first > run.last) {
-        append(result, { ...run, first: from });
+        append(result, run, from, run.last);
         break;
       }
-      if (patch.first > from) append(result, { ...run, first: from, last: patch.first - 1n });
+      if (patch.first > from) append(result, run, from, patch.first - 1n);
       const first = patch.first > from ? patch.first : from;
       const last = patch.last < run.last ? patch.last : run.last;
-      append(result, { ...run, ...patch, first, last });
+      append(result, { state: patch.state ?? run.state, node: patch.node ?? run.node }, first, last);
       from = last + 1n;
     }
   }
   return result;
 }
 
-function append(runs: AddressRun[], run: AddressRun): void {
+type GrowingRun = Omit<AddressRun, 'last'> & { last: bigint };
+
+/** Extends the last run if it can: of a hundred thousand leases, most are neighbours of one state. */
+function append(
+  runs: GrowingRun[],
+  { state, node }: { readonly state: AddressState; readonly node?: string | undefined },
+  first: bigint,
+  last: bigint,
+): void {
   const before = runs.at(-1);
-  if (before?.state === run.state && before.node === run.node) runs.splice(-1, 1, { ...before, last: run.last });
-  else runs.push(run);
+  if (before?.state === state && before.node === node) before.last = last;
+  else runs.push({ first, last, state, ...(node !== undefined && { node }) });
 }
