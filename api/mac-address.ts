@@ -6,6 +6,7 @@ const LEASE_MAC_FORM = /^[0-9a-f]{2}(:[0-9a-f]{2}){5,19}$/;
 export function parseMac(text: string): string | undefined {
   const lower = text.toLowerCase();
   if (!PAIRS.test(lower) && !QUADS.test(lower)) return undefined;
+  if (lower.charAt(2) === ':') return lower;
   return lower.replaceAll(/[^0-9a-f]/g, '').replaceAll(/(..)(?=.)/g, '$1:');
 }
 
