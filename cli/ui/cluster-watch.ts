@@ -1,6 +1,6 @@
 import type { AddressLease } from '../../api/address-lease.js';
 import type { AddressPool } from '../../api/address-pool.js';
-import { type IPAMClaim, claimOwnerOf } from '../../api/ipam-claim.js';
+import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { VirtualMachine, VirtualMachineInstance } from '../../api/kubevirt.js';
 import { type KubeObject, type ObjectMeta, joinKey } from '../../api/meta.js';
 import {
@@ -11,6 +11,7 @@ import {
   CLAIM_VM_NETWORK,
   POOL_NAD_NAMESPACE,
 } from '../../api/names.js';
+import type { KeyParts } from '../../kube/informers/namespaced-map.js';
 import { type Event, EVENTS } from '../../kube/events.js';
 import {
   ADDRESS_LEASES,
@@ -21,28 +22,13 @@ import {
 } from '../../kube/resources.js';
 import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import { pickMetadata, readEvent } from '../reader.js';
+import { vmNameOf } from './bounds.js';
 import { compareText } from './sort-rows.js';
+import { type VmRecord, VmTable, type VmiRecord } from './vm-table.js';
 import { type WatchDeps, WatchedKind } from './watched-kind.js';
 import type { PartStatus } from './protocol.js';
 
 /** Only what the page shows is kept: no environment, no volumes, no other annotations. */
-
-interface VmRecord extends KubeObject {
-  readonly status: string;
-}
-
-interface VmiRecord extends KubeObject {
-  readonly phase: string;
-  readonly node: string;
-  readonly macs: readonly string[];
-}
-
-/** The objects that tell of VMs. */
-export interface VmObjects {
-  readonly vms: readonly VmRecord[];
-  readonly vmis: readonly VmiRecord[];
-  readonly claims: readonly IPAMClaim[];
-}
 
 export interface EventRecord extends KubeObject {
   readonly type: string;
@@ -67,6 +53,7 @@ export class ClusterWatch {
   readonly claims: WatchedKind<IPAMClaim, IPAMClaim>;
   readonly vms: WatchedKind<VirtualMachine, VmRecord>;
   readonly vmis: WatchedKind<VirtualMachineInstance, VmiRecord>;
+  readonly vmTable = new VmTable(this);
   readonly #deps: WatchDeps;
   /** Events of namespaces whose VMs somebody looks at, with the number of readers. */
   readonly #events = new Map<string, { kind: WatchedKind<Event, EventRecord>; readers: number }>();
@@ -83,15 +70,20 @@ export class ClusterWatch {
       { resource: ADDRESS_LEASES, transform: readLease, indexes: leaseIndexes, namespace },
       deps,
     );
-    const claimIndexes = {
-      [BY_VM]: (claim: IPAMClaim) => [joinKey(claim.metadata.namespace, claimOwnerOf(claim)?.name ?? '')],
-    };
+    const claimIndexes = { [BY_VM]: (claim: IPAMClaim) => [vmOf(claim)] };
     this.claims = new WatchedKind(
-      { resource: IPAM_CLAIMS, transform: transformClaim, indexes: claimIndexes, namespace },
+      {
+        ...{ resource: IPAM_CLAIMS, transform: transformClaim, indexes: claimIndexes, namespace },
+        onObject: (claim) => vmNameOf(claim) !== '' && this.vmTable.changed(vmOf(claim)),
+      },
       deps,
     );
-    this.vms = new WatchedKind({ resource: VIRTUAL_MACHINES, transform: transformVm, namespace }, deps);
-    this.vmis = new WatchedKind({ resource: VIRTUAL_MACHINE_INSTANCES, transform: transformVmi, namespace }, deps);
+    const onObject = ({ metadata: { namespace = '', name } }: KubeObject) => this.vmTable.changed({ namespace, name });
+    this.vms = new WatchedKind({ resource: VIRTUAL_MACHINES, transform: transformVm, namespace, onObject }, deps);
+    this.vmis = new WatchedKind(
+      { resource: VIRTUAL_MACHINE_INSTANCES, transform: transformVmi, namespace, onObject },
+      deps,
+    );
   }
 
   get #kinds() {
@@ -145,6 +137,10 @@ export class ClusterWatch {
       void entry.kind.stop();
     };
   }
+}
+
+function vmOf(claim: IPAMClaim): KeyParts {
+  return { namespace: claim.metadata.namespace ?? '', name: vmNameOf(claim) };
 }
 
 function identityOf(metadata: ObjectMeta): ObjectMeta {

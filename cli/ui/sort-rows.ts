@@ -1,5 +1,6 @@
 import { joinKey } from '../../api/meta.js';
-import type { PoolRow, VmRow } from './protocol.js';
+import { MAX_ROWS, boundedList } from './bounds.js';
+import type { BoundedList, PoolRow, VmRow } from './protocol.js';
 
 type SortKey<Row> = (row: Row) => string | number;
 
@@ -22,22 +23,40 @@ export const VM_SORTS: Readonly<Record<string, SortKey<VmRow>>> = {
 
 /** vm2 and 10.0.0.2 stand before vm10 and 10.0.0.10. */
 const TEXTS = new Intl.Collator('en', { numeric: true });
+const PASSES = 64;
 
-/** Sorts all rows, before the list is cut. @param sort a name of `keys`, after `-` in descending order; others change nothing */
-export function sortRows<Row>(
+/**
+ * Returns the first rows of an order, without sorting all.
+ * @param sort a name of `keys`, after `-` in descending order; others change nothing
+ */
+export function sortedList<Row>(
   rows: readonly Row[],
   sort: string,
   keys: Readonly<Record<string, SortKey<Row>>>,
-): readonly Row[] {
+): BoundedList<Row> {
   const name = sort.replace(/^-/, '');
   const key = Object.hasOwn(keys, name) ? keys[name] : undefined;
-  if (key === undefined) return rows;
+  if (key === undefined) return boundedList(rows);
   const sign = sort.startsWith('-') ? -1 : 1;
-  return [...rows].sort((a, b) => sign * compareKeys(key(a), key(b)));
+  const keyed = rows.map((row, index) => ({ row, index, key: key(row) }));
+  type Keyed = (typeof keyed)[number];
+  const compare = (a: Keyed, b: Keyed) => sign * compareKeys(a.key, b.key) || a.index - b.index;
+  let first: Keyed[] = [];
+  // each pass looks at rows of all places: after the first one, few stand before the last of the rows to return
+  for (let pass = 0; pass < PASSES; pass += 1) {
+    const last = first[MAX_ROWS - 1];
+    for (let at = pass; at < keyed.length; at += PASSES) {
+      const each = keyed[at];
+      if (each !== undefined && (last === undefined || compare(each, last) < 0)) first.push(each);
+    }
+    first = first.sort(compare).slice(0, MAX_ROWS);
+  }
+  return { rows: first.map(({ row }) => row), total: rows.length };
 }
 
 function compareKeys(a: string | number, b: string | number): number {
-  if (typeof a === 'number' && typeof b === 'number') return a === b ? 0 : a < b ? -1 : 1;
+  if (a === b) return 0;
+  if (typeof a === 'number' && typeof b === 'number') return a < b ? -1 : 1;
   return TEXTS.compare(String(a), String(b));
 }
 

@@ -5,6 +5,7 @@ import { compilePool } from '../../addressing/pool/pool.js';
 import { addressMapOf } from '../usage/address-map.js';
 import { waitingClaims } from '../usage/summary.js';
 import type { Finding } from '../doctor/finding.js';
+import { boundedList } from './bounds.js';
 import type { ClusterWatch, EventRecord } from './cluster-watch.js';
 import { subnetsOf, windowOf } from './map-window.js';
 import type {
@@ -16,27 +17,18 @@ import type {
   PoolView,
   ServerView,
   ViewRequest,
+  VmRow,
   VmsView,
   VmView,
   WaitingView,
 } from './protocol.js';
-import {
-  boundedList,
-  claimRow,
-  conditionRows,
-  contains,
-  describeLease,
-  findingRow,
-  leaseRow,
-  poolRow,
-  vmRow,
-  vmRows,
-} from './rows.js';
+import { claimRow, conditionRows, describeLease, findingRow, leaseRow, matching, poolRow } from './rows.js';
 import { searchView } from './search.js';
-import { POOL_SORTS, VM_SORTS, compareText, sortRows } from './sort-rows.js';
+import { POOL_SORTS, VM_SORTS, compareText, sortedList } from './sort-rows.js';
 import type { PoolUseHistory } from './use-history.js';
 import type { SharedRead } from './shared-read.js';
 import type { VmStories } from './vm-stories.js';
+import { vmRow } from './vm-table.js';
 
 /** What views are made of. */
 interface ViewSources {
@@ -88,8 +80,12 @@ function poolRows({ cluster, history }: ViewSources): PoolRow[] {
 }
 
 function poolsView({ query, sort }: ViewRequest, sources: ViewSources): PoolsView {
-  const rows = poolRows(sources).filter(({ name, network, cidrs }) => contains([name, network, ...cidrs], query));
-  return { view: 'pools', times: sources.history.times, pools: boundedList(sortRows(rows, sort, POOL_SORTS)) };
+  const rows = matching(
+    poolRows(sources),
+    query,
+    ({ name, network, cidrs }) => `${name} ${network} ${cidrs.join(' ')}`,
+  );
+  return { view: 'pools', times: sources.history.times, pools: sortedList(rows, sort, POOL_SORTS) };
 }
 
 function poolView({ name, at, bits }: ViewRequest, { cluster, history, wall }: ViewSources): PoolView {
@@ -108,10 +104,10 @@ function poolView({ name, at, bits }: ViewRequest, { cluster, history, wall }: V
 }
 
 function vmsView({ query, sort }: ViewRequest, { cluster, findings }: ViewSources): VmsView {
-  const rows = vmRows(cluster, findings.value).filter(({ namespace, name, node, addresses, status }) =>
-    contains([joinKey(namespace, name), node, status, ...addresses], query),
-  );
-  return { view: 'vms', vms: boundedList(sortRows(rows, sort, VM_SORTS)) };
+  const textOf = ({ namespace, name, node, status, addresses }: VmRow) =>
+    `${namespace}/${name} ${node} ${status} ${addresses.join(' ')}`;
+  const rows = matching(cluster.vmTable.rows(findings.value), query, textOf);
+  return { view: 'vms', vms: sortedList(rows, sort, VM_SORTS) };
 }
 
 function vmView({ namespace, name }: ViewRequest, { cluster, stories }: ViewSources): VmView {
@@ -132,7 +128,7 @@ function vmView({ namespace, name }: ViewRequest, { cluster, stories }: ViewSour
     .map(eventRow);
   return {
     view: 'vm',
-    vm: vmRow(cluster, joinKey(namespace, name)),
+    vm: vmRow(cluster, { namespace, name }),
     ...(tree !== undefined && { story: tree }),
     ...(failure !== undefined && { failure }),
     leases: leases.map((lease) => leaseRow(lease)),

@@ -2,8 +2,9 @@ import { expect } from 'chai';
 import type { KubeObject } from '../../api/meta.js';
 import { NAMESPACE, claim } from '../../test/objects/workload-objects.js';
 import type { ClusterWatch } from './cluster-watch.js';
-import type { ServerView, VmView } from './protocol.js';
+import type { ServerView, VmView, VmsView } from './protocol.js';
 import { buildView } from './views.js';
+import { VmTable } from './vm-table.js';
 
 /** Objects that can be found by name only. */
 function kindOf(...objects: readonly KubeObject[]) {
@@ -14,15 +15,44 @@ function kindOf(...objects: readonly KubeObject[]) {
   return { cache: { list, get }, status: {} };
 }
 
-function viewOf(name: string, cluster: object): VmView & ServerView {
+function viewOf(name: string, cluster: object, view = 'vm'): VmView & ServerView {
   const none = { vms: kindOf(), vmis: kindOf(), claimsOfVm: () => [], leasesOfOwner: () => [], eventsOf: () => [] };
-  const request = { view: 'vm', namespace: NAMESPACE, name, query: '', sort: '', at: '', bits: undefined };
+  const request = { view, namespace: NAMESPACE, name, query: '', sort: '', at: '', bits: undefined };
   return buildView(request, {
     cluster: { parts: () => [], ...none, ...cluster } as unknown as ClusterWatch,
     ...{ history: {} as never, stories: { of: () => undefined }, wall: () => 0 },
     ...{ findings: { value: undefined, failure: undefined }, leaders: { value: [] } },
   }) as VmView & ServerView;
 }
+
+describe('The list of VMs', () => {
+  const [first, second] = ['vm1', 'vm2'].map((name) => ({
+    metadata: { namespace: NAMESPACE, name },
+    status: 'Running',
+  }));
+  const objects = [second!, first!];
+  const sources = { vms: kindOf(...objects), vmis: kindOf(), claimsOfVm: () => [claim({ ips: ['10.0.0.5/24'] })] };
+
+  it('looks at the objects of a VM when one of them changes, and at none for a view', () => {
+    const vmTable = new VmTable(sources as unknown as ClusterWatch);
+    for (const { metadata } of objects) vmTable.changed(metadata);
+    const view = viewOf('', { vmTable, vms: {}, vmis: {} }, 'vms') as unknown as VmsView;
+    expect(view.vms.rows.map(({ name, addresses }) => [name, addresses[0]])).to.deep.equal([
+      ['vm1', '10.0.0.5/24'],
+      ['vm2', '10.0.0.5/24'],
+    ]);
+  });
+
+  it('has no VM of which all objects are gone', () => {
+    const vms = kindOf(first!);
+    const vmTable = new VmTable({ ...sources, vms, claimsOfVm: () => [] } as unknown as ClusterWatch);
+    for (const { metadata } of objects) vmTable.changed(metadata);
+    expect(vmTable.rows().map(({ name }) => name)).to.deep.equal(['vm1']);
+    vms.cache.get = () => undefined;
+    vmTable.changed(first!.metadata);
+    expect(vmTable.rows()).to.deep.equal([]);
+  });
+});
 
 describe('The view of a VM', () => {
   it('looks at the objects of this VM only, however many the cluster has', () => {

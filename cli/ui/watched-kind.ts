@@ -20,6 +20,8 @@ interface WatchedKindOptions<T extends KubeObject, S extends KubeObject> {
   readonly indexes?: Indexes<S>;
   /** Where to look if the user may not list all namespaces. */
   readonly namespace: string;
+  /** Called with each object that has changed, after and before the change. */
+  readonly onObject?: (object: S) => void;
   /** Do not ask for all namespaces. */
   readonly isNamespaceOnly?: boolean;
 }
@@ -126,7 +128,7 @@ export class WatchedKind<T extends KubeObject, S extends KubeObject> {
   }
 
   #watch(namespace: string | undefined): void {
-    const { resource, transform, indexes } = this.#options;
+    const { resource, transform, indexes, onObject } = this.#options;
     const { client, clock, random, onChange } = this.#deps;
     const informer = new Informer<T, S>(client, resource, {
       transform,
@@ -138,7 +140,11 @@ export class WatchedKind<T extends KubeObject, S extends KubeObject> {
       ...(namespace !== undefined && { namespace }),
       ...(indexes !== undefined && { indexes }),
     });
-    informer.onChange(onChange);
+    informer.onChange(({ object, before }) => {
+      onObject?.(object);
+      if (before !== undefined) onObject?.(before);
+      onChange();
+    });
     this.#informer = informer;
     informer.start();
   }
