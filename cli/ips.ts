@@ -1,5 +1,6 @@
 import type { AddressLease } from '../api/address-lease.js';
 import { type IPAMClaim, labelValue, claimNadOf, claimOwnerOf, claimVmNetworkOf } from '../api/ipam-claim.js';
+import { omitUndefined } from '../api/json.js';
 import { isBeingDeleted, joinKey, objectKey } from '../api/meta.js';
 import { IPS_ALLOCATED, LEASE_OWNER_NAMESPACE } from '../api/names.js';
 import type { Client } from '../kube/client.js';
@@ -7,7 +8,7 @@ import { ADDRESS_LEASES, IPAM_CLAIMS, VIRTUAL_MACHINES } from '../kube/resources
 import type { CommonOptions } from './command.js';
 import { groupBy } from './group-by.js';
 import { type Column, type Output, tableLines } from './output.js';
-import { INSTALL_HOLDFAST, readList, required, valueOf } from './reader.js';
+import { INSTALL_HOLDFAST, readListAs, required, valueOf } from './reader.js';
 import type { TracedVm } from './trace/observed.js';
 
 /** The addresses of one interface, or the reason why it has none. */
@@ -27,9 +28,6 @@ interface IpsRow {
   readonly state: string;
 }
 
-/** What KubeVirt says about VMs, by `namespace/name`. */
-type VmStatuses = ReadonlyMap<string, string | undefined>;
-
 const COLUMNS: readonly Column<IpsRow>[] = [
   { header: 'KIND', value: ({ kind }) => kind },
   { header: 'NAME', value: ({ owner }) => owner },
@@ -44,19 +42,16 @@ const NAMESPACE: Column<IpsRow> = { header: 'NAMESPACE', value: ({ namespace }) 
 /** @param home the namespace of the context */
 export async function listIps(
   options: Omit<CommonOptions, 'output'>,
-  client: Pick<Client, 'list'>,
+  client: Pick<Client, 'listAs'>,
   home: string,
 ): Promise<Output> {
   const namespace = options.allNamespaces ? undefined : (options.namespace ?? home);
   const [claims, leases, vms] = await Promise.all([
-    readList(client, IPAM_CLAIMS, { namespace }),
-    listLeases(client, namespace),
-    readList(client, VIRTUAL_MACHINES, { namespace }),
+    readListAs(client, IPAM_CLAIMS, (claim) => [claim.metadata.uid ?? '', rowOfClaim(claim)] as const, { namespace }),
+    listHeldLeases(client, namespace),
+    readListAs(client, VIRTUAL_MACHINES, statusOfVm, { namespace }),
   ]);
-  const statuses = new Map(
-    valueOf(vms, []).map((vm: TracedVm) => [objectKey(vm), vm.status?.printableStatus] as const),
-  );
-  const rows = rowsOf(required(claims, INSTALL_HOLDFAST), leases, statuses);
+  const rows = rowsOf(required(claims, INSTALL_HOLDFAST), leases, new Map(valueOf(vms, [])));
   const columns = namespace === undefined ? [NAMESPACE, ...COLUMNS] : COLUMNS;
   const place = namespace === undefined ? 'the cluster' : `namespace ${namespace}`;
   return {
@@ -65,33 +60,48 @@ export async function listIps(
   };
 }
 
-/** VMs come first, sorted by name. Released and reserved leases have no row. */
-function rowsOf(claims: readonly IPAMClaim[], leases: readonly AddressLease[], statuses: VmStatuses): IpsRow[] {
-  const held = leases.filter(({ spec }) => spec.owner !== undefined && spec.releasedAt === undefined);
-  const byOwner = groupBy(held, ({ spec }) => spec.owner?.uid ?? '');
-  const rows = claims.map((claim) => rowOfClaim(claim, byOwner.get(claim.metadata.uid ?? '') ?? [], statuses));
+/** What KubeVirt says about a VM, by `namespace/name`. */
+function statusOfVm(vm: TracedVm): [string, string | undefined] {
+  return [objectKey(vm), vm.status?.printableStatus];
+}
+
+type HeldLease = Pick<AddressLease['spec'], 'address' | 'pool' | 'interface' | 'node'> & {
+  readonly owner: NonNullable<AddressLease['spec']['owner']>;
+};
+
+/** VMs come first, sorted by name. Released and reserved leases have no row. @param claims with their UIDs */
+function rowsOf(
+  claims: readonly (readonly [string, IpsRow])[],
+  leases: readonly HeldLease[],
+  statuses: ReadonlyMap<string, string | undefined>,
+): IpsRow[] {
+  const byOwner = groupBy(leases, ({ owner }) => owner.uid);
+  const rows = claims.map(([uid, row]) => {
+    const state = row.state || (statuses.get(joinKey(row.namespace, row.owner)) ?? 'Not in use');
+    return { ...row, pool: byOwner.get(uid)?.[0]?.pool ?? '', state };
+  });
   for (const own of byOwner.values()) {
-    if (own[0]?.spec.owner?.kind === 'Pod') rows.push(...rowsOfPod(own));
+    if (own[0]?.owner.kind === 'Pod') rows.push(...rowsOfPod(own));
   }
   return rows.sort(compareRows);
 }
 
-function rowOfClaim(claim: IPAMClaim, leases: readonly AddressLease[], statuses: VmStatuses): IpsRow {
+/** Without the pool, which a lease knows. The state is empty if it is that of the VM. */
+function rowOfClaim(claim: IPAMClaim): IpsRow {
   const { namespace = '', name } = claim.metadata;
-  const owner = claimOwnerOf(claim)?.name ?? name;
   return {
     namespace,
-    owner,
+    owner: claimOwnerOf(claim)?.name ?? name,
     kind: 'VM',
     interface: claimVmNetworkOf(claim) ?? claim.spec.interface,
     nad: claimNadOf(claim) ?? '',
     addresses: claim.status?.ips ?? [],
-    pool: leases[0]?.spec.pool ?? '',
-    state: stateOfClaim(claim, statuses.get(joinKey(namespace, owner))),
+    pool: '',
+    state: stateOfClaim(claim),
   };
 }
 
-function stateOfClaim(claim: IPAMClaim, vmStatus: string | undefined): string {
+function stateOfClaim(claim: IPAMClaim): string {
   // another IPAM may write null
   const { ownerPod, ips, conditions } = claim.status ?? {};
   const pod = ownerPod?.name ?? '';
@@ -100,36 +110,40 @@ function stateOfClaim(claim: IPAMClaim, vmStatus: string | undefined): string {
   const failure = conditions?.find(({ type, status }) => type === IPS_ALLOCATED && status === 'False');
   if (failure) return failure.reason;
   if (!ips?.length) return 'Waiting';
-  return pod === '' ? (vmStatus ?? 'Not in use') : `Running (${pod})`;
+  return pod === '' ? '' : `Running (${pod})`;
 }
 
 /** Returns one row for each interface. */
-function rowsOfPod(leases: readonly AddressLease[]): IpsRow[] {
-  return [...groupBy(leases, ({ spec }) => spec.interface ?? '')].map(([name, own]) => {
-    const { owner, node } = own[0]?.spec ?? {};
+function rowsOfPod(leases: readonly HeldLease[]): IpsRow[] {
+  return [...groupBy(leases, (lease) => lease.interface ?? '')].map(([name, own]) => {
+    const { owner, node, pool = '' } = own[0] ?? {};
     return {
       namespace: owner?.namespace ?? '',
       owner: owner?.name ?? '',
       kind: 'Pod',
       interface: name,
       nad: '',
-      addresses: own.map(({ spec }) => spec.address).sort(),
-      pool: own[0]?.spec.pool ?? '',
+      addresses: own.map(({ address }) => address).sort(),
+      pool,
       state: node ? `Running (${node})` : 'Running',
     };
   });
 }
 
 function compareRows(a: IpsRow, b: IpsRow): number {
-  const [left, right] = [a, b].map(({ namespace, kind, owner, interface: name }) =>
-    JSON.stringify([namespace, kind === 'VM' ? 0 : 1, owner, name]),
-  );
-  return (left ?? '') < (right ?? '') ? -1 : 1;
+  if (a.namespace !== b.namespace) return a.namespace < b.namespace ? -1 : 1;
+  if (a.kind !== b.kind) return a.kind === 'VM' ? -1 : 1;
+  if (a.owner !== b.owner) return a.owner < b.owner ? -1 : 1;
+  return a.interface < b.interface ? -1 : 1;
 }
 
 /** Users who may read only their namespace see no leases, and so no pools. */
-async function listLeases(client: Pick<Client, 'list'>, namespace: string | undefined): Promise<AddressLease[]> {
+async function listHeldLeases(client: Pick<Client, 'listAs'>, namespace: string | undefined): Promise<HeldLease[]> {
   const labelSelector = namespace === undefined ? undefined : `${LEASE_OWNER_NAMESPACE}=${labelValue(namespace)}`;
-  const read = await readList(client, ADDRESS_LEASES, { labelSelector });
-  return read.kind === 'forbidden' ? [] : required(read, INSTALL_HOLDFAST);
+  const heldOf = ({ spec: { owner, releasedAt, address, pool, interface: name, node } }: AddressLease): HeldLease[] =>
+    owner === undefined || releasedAt !== undefined
+      ? []
+      : [omitUndefined({ owner, address, pool, interface: name, node })];
+  const read = await readListAs(client, ADDRESS_LEASES, heldOf, { labelSelector });
+  return read.kind === 'forbidden' ? [] : required(read, INSTALL_HOLDFAST).flat();
 }
