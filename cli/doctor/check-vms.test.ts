@@ -5,7 +5,7 @@ import type { Condition } from '../../api/meta.js';
 import { CLAIM_NAD, PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../../api/names.js';
 import { HEALTHY, workloadOf } from '../testing/healthy-cluster.js';
 import { textOf } from '../terminal.js';
-import { diagnose, isUnchecked } from './diagnose.js';
+import { diagnose, diagnosis, isUnchecked } from './diagnose.js';
 import { type Finding, reportOf } from './finding.js';
 import type { ObservedCluster } from './observe.js';
 
@@ -81,6 +81,11 @@ describe('what the doctor finds about VMs', () => {
     const observed = { ...HEALTHY, vms: [vm1()], nads: [persistent], events: [], onlyNamespace: 'lab' };
     const [found] = diagnose(observed, '0.1.0');
     expect(found?.problem).to.equal('network "data": it has no IPAMClaim, and no event says why');
+  });
+
+  it('is found in steps of one VM or claim each, between which the web page answers', () => {
+    const observed = { ...HEALTHY, vms: Array.from({ length: 50 }, () => vm1()), claims: [unanswered] };
+    expect([...diagnosis(observed, '0.1.0')]).to.have.length(51);
   });
 
   it('finds nothing about VMs of a namespace that is opted out, or that are being deleted', () => {

@@ -11,16 +11,23 @@ import { type Finding, errorOf, warningOf } from './finding.js';
 import type { ObservedCluster } from './observe.js';
 import { VmParts } from './vm-parts.js';
 
-/** What is wrong with the networks and claims of VMs, as `kubectl holdfast trace vm` says it. */
-export function checkVms(observed: ObservedCluster): Finding[] {
+/** What is wrong with the networks and claims of VMs, as `kubectl holdfast trace vm` says it. Each VM and claim is a step. */
+export function* checkVms(observed: ObservedCluster): Generator<undefined, Finding[]> {
   const { vms = [], claims, now } = observed;
   if (claims === undefined || now === undefined) return [];
   const gate = persistentIpsGate(observed);
   const parts = new VmParts(observed, gate.state === 'unknown');
-  const findings = vms
-    .filter((vm) => parts.isTold(vm) && !isBeingDeleted(vm))
-    .flatMap((vm) => findingsIn(traceVm(parts.ofVm(vm)), `${VIRTUAL_MACHINE_KIND} ${objectKey(vm)}`));
-  const ofClaims = claims.filter((claim) => !parts.isTraced(claim)).flatMap((claim) => findingsOf(claim, parts));
+  const findings: Finding[] = [];
+  const ofClaims: Finding[] = [];
+  for (const vm of vms) {
+    if (parts.isTold(vm) && !isBeingDeleted(vm))
+      findings.push(...findingsIn(traceVm(parts.ofVm(vm)), `${VIRTUAL_MACHINE_KIND} ${objectKey(vm)}`));
+    yield;
+  }
+  for (const claim of claims) {
+    if (!parts.isTraced(claim)) ofClaims.push(...findingsOf(claim, parts));
+    yield;
+  }
   if (gate.state !== 'closed' || findings.every(isOfClaim)) return [...findings, ...ofClaims];
   return [...findings.filter(isOfClaim), ...ofClaims, closedGateFinding(gate.controller)];
 }

@@ -1,3 +1,4 @@
+import { runAtOnce } from '../../kube/run-in-slices.js';
 import { checkLeaks, checkLockedLeases, checkNads, checkPools } from './check-addressing.js';
 import { checkPolicies, checkWebhooks } from './check-admission.js';
 import { checkClocks, checkCniFolder, checkKinds, checkRights } from './check-cluster.js';
@@ -10,13 +11,20 @@ type Check = (observed: ObservedCluster) => Finding[];
 
 const OF_INSTALLATION: readonly Check[] = [checkKinds, checkRights, checkWebhooks, checkPolicies, checkCniFolder];
 const OF_LEASES: readonly Check[] = [checkLeaks, checkLockedLeases];
-const OF_DATA: readonly Check[] = [checkClocks, checkPools, checkNads, checkResponders, checkVms, ...OF_LEASES];
+const OF_NETWORKS: readonly Check[] = [checkClocks, checkPools, checkNads, checkResponders];
 
 /** Finds what is wrong, the errors first. */
 export function diagnose(observed: ObservedCluster, clientVersion: string): Finding[] {
+  return runAtOnce(diagnosis(observed, clientVersion));
+}
+
+/** As {@link diagnose}, in steps: the stories of a hundred thousand VMs take seconds. */
+export function* diagnosis(observed: ObservedCluster, clientVersion: string): Generator<undefined, Finding[]> {
   return errorsFirst([
     ...checkProcesses(observed, clientVersion),
-    ...[...OF_INSTALLATION, ...OF_DATA].flatMap((check) => check(observed)),
+    ...[...OF_INSTALLATION, ...OF_NETWORKS].flatMap((check) => check(observed)),
+    ...(yield* checkVms(observed)),
+    ...OF_LEASES.flatMap((check) => check(observed)),
   ]);
 }
 

@@ -5,10 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Client } from '../../kube/client.js';
 import type { Clock, Random } from '../../kube/clock.js';
+import { runInSlices } from '../../kube/run-in-slices.js';
 import { VERSION } from '../../process/version.js';
 import { addClusterFlags } from '../cluster-flags.js';
 import { checkProcesses } from '../doctor/check-processes.js';
-import { diagnose } from '../doctor/diagnose.js';
+import { diagnosis } from '../doctor/diagnose.js';
 import type { Finding } from '../doctor/finding.js';
 import { observeCluster } from '../doctor/observe.js';
 import { ClusterWatch } from './cluster-watch.js';
@@ -71,7 +72,7 @@ export class Ui {
     };
     const findingsRead = (read: () => Promise<readonly Finding[]>) =>
       new SharedRead(async () => addClusterFlags(await read(), clusterFlags), periodic);
-    this.#findings = findingsRead(async () => diagnose(await observe(true), VERSION));
+    this.#findings = findingsRead(async () => runInSlices(diagnosis(await observe(true), VERSION), clock));
     this.#leaders = findingsRead(async () =>
       checkProcesses(await observe(false), VERSION).filter(({ check }) => check === 'leaders'),
     );
