@@ -4,7 +4,7 @@ import type { BoundedList } from './protocol.js';
 
 /** More rows than this are counted, but not sent. */
 export const MAX_ROWS = 200;
-export const MAX_MESSAGE_LENGTH = 1_024;
+export const MAX_SHOWN_TEXT = 1_024;
 export const MAX_NAME_LENGTH = 253;
 /** Another IPAM may write more into a claim. */
 const MAX_ADDRESSES = 32;
@@ -19,6 +19,6 @@ export function vmNameOf(claim: IPAMClaim): string {
   return truncate(claimOwnerOf(claim)?.name ?? '', MAX_NAME_LENGTH);
 }
 
-export function addressesOf({ status }: IPAMClaim): string[] {
+export function shownAddressesOf({ status }: IPAMClaim): string[] {
   return (status?.ips ?? []).slice(0, MAX_ADDRESSES).map((ip) => truncate(ip, MAX_ADDRESS_LENGTH));
 }

@@ -9,7 +9,7 @@ import { formatAddress } from '../../addressing/address/address.js';
 import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
 import type { Finding } from '../doctor/finding.js';
 import { badConditionsOf } from '../usage/pools.js';
-import { MAX_MESSAGE_LENGTH, MAX_NAME_LENGTH, addressesOf, vmNameOf } from './bounds.js';
+import { MAX_SHOWN_TEXT, MAX_NAME_LENGTH, shownAddressesOf, vmNameOf } from './bounds.js';
 import type { ClusterWatch } from './cluster-watch.js';
 import type { ClaimRow, ConditionRow, FindingRow, LeaseRow, ShownPoolCounts, PoolRow } from './protocol.js';
 
@@ -17,7 +17,7 @@ const MAX_CONDITIONS = 32;
 
 export function conditionRows(conditions: readonly Condition[] = []): ConditionRow[] {
   return conditions.slice(0, MAX_CONDITIONS).map(({ type, status, reason, message, lastTransitionTime }) => {
-    return { type, status, reason, message: truncate(message, MAX_MESSAGE_LENGTH), since: lastTransitionTime };
+    return { type, status, reason, message: truncate(message, MAX_SHOWN_TEXT), since: lastTransitionTime };
   });
 }
 
@@ -63,7 +63,7 @@ export function claimRow(claim: IPAMClaim): ClaimRow {
     name,
     vm: vmNameOf(claim),
     network: truncate(claimVmNetworkOf(claim) ?? claim.spec.network, MAX_NAME_LENGTH),
-    addresses: addressesOf(claim),
+    addresses: shownAddressesOf(claim),
     mac: claimMacOf(claim) ?? '',
     state: claimState(claim),
     problems: conditionRows(claim.status?.conditions).filter(({ type, status: is }) =>
@@ -81,8 +81,8 @@ function claimState(claim: IPAMClaim): string {
 
 export function findingRow({ severity, object, problem, remedy }: Finding): FindingRow {
   return {
-    ...{ severity, object: truncate(object, 2 * MAX_NAME_LENGTH), remedy: truncate(remedy, MAX_MESSAGE_LENGTH) },
-    problem: truncate(problem, MAX_MESSAGE_LENGTH),
+    ...{ severity, object: truncate(object, 2 * MAX_NAME_LENGTH), remedy: truncate(remedy, MAX_SHOWN_TEXT) },
+    problem: truncate(problem, MAX_SHOWN_TEXT),
   };
 }
 

@@ -5,7 +5,7 @@ import { VIRTUAL_MACHINE_INSTANCE_KIND, VIRTUAL_MACHINE_KIND } from '../../api/n
 import type { Lister } from '../../kube/informers/cache.js';
 import { type KeyParts, NamespacedMap } from '../../kube/informers/namespaced-map.js';
 import type { Finding } from '../doctor/finding.js';
-import { MAX_MESSAGE_LENGTH, addressesOf } from './bounds.js';
+import { MAX_SHOWN_TEXT, shownAddressesOf } from './bounds.js';
 import type { VmRow } from './protocol.js';
 import { compareText } from './sort-rows.js';
 
@@ -73,7 +73,7 @@ function problemsOf(findings: readonly Finding[] = []): NamespacedMap<string> {
     for (const { object, problem, remedy } of findings) {
       const [of, key = ''] = object.split(' ');
       if (of === kind && problems.get(key) === undefined)
-        problems.set(splitKey(key), truncate(`${problem} → ${remedy}`, MAX_MESSAGE_LENGTH));
+        problems.set(splitKey(key), truncate(`${problem} → ${remedy}`, MAX_SHOWN_TEXT));
     }
   return problems;
 }
@@ -83,6 +83,6 @@ export function vmRow(cluster: VmSources, { namespace, name }: KeyParts): VmRow 
   const key = joinKey(namespace, name);
   const [vm, vmi, claims] = [cluster.vms.cache.get(key), cluster.vmis.cache.get(key), cluster.claimsOfVm(key)];
   if (vm === undefined && vmi === undefined && claims.length === 0) return undefined;
-  const addresses = claims.flatMap(addressesOf);
+  const addresses = claims.flatMap(shownAddressesOf);
   return { namespace, name, status: vm?.status || (vmi?.phase ?? ''), node: vmi?.node ?? '', addresses, problem: '' };
 }
