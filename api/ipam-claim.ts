@@ -1,4 +1,11 @@
-import { type Condition, type KubeObject, type OwnerReference, controllerOf, isObjectName } from './meta.js';
+import {
+  type Condition,
+  type KubeObject,
+  type OwnerReference,
+  MAX_NAME_LENGTH,
+  controllerOf,
+  isObjectName,
+} from './meta.js';
 import { isKubeVirtGroup } from './kubevirt.js';
 import {
   CLAIM_FINALIZER,
@@ -32,7 +39,6 @@ export interface IPAMClaim extends KubeObject {
   };
 }
 
-const MAX_NAME = 253;
 const MAX_LABEL = 63;
 const HASH_DIGITS = 10;
 const HASH_SUFFIX = new RegExp(`-[0-9a-f]{${String(HASH_DIGITS)}}$`);
@@ -75,7 +81,7 @@ function appendHash(readable: string, exact: string): string {
     .split('.')
     .map((label) => label.replace(/^-+|-+$/g, ''))
     .filter((label) => label !== '');
-  return joinWithinLimit(labels.join('.'), shortHash(exact, HASH_DIGITS), MAX_NAME);
+  return joinWithinLimit(labels.join('.'), shortHash(exact, HASH_DIGITS), MAX_NAME_LENGTH);
 }
 
 function joinWithinLimit(readable: string, hash: string, max: number): string {

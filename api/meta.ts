@@ -70,7 +70,7 @@ export function splitKey(key: string): { namespace: string; name: string } {
 /** RFC 1123. */
 const LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
-const MAX_NAME_LENGTH = 253;
+export const MAX_NAME_LENGTH = 253;
 
 /** True for a DNS label, which names of namespaces are. */
 export function isNamespaceName(text: string): boolean {

@@ -1,5 +1,5 @@
 import { asString, truncate } from '../api/json.js';
-import type { KubeObject, ObjectMeta } from '../api/meta.js';
+import { type KubeObject, MAX_NAME_LENGTH, type ObjectMeta } from '../api/meta.js';
 import { isProofOfAbsence } from '../kube/absence.js';
 import type { Client, ListOptions } from '../kube/client.js';
 import { StatusError, isForbidden, isNotFound } from '../kube/errors.js';
@@ -168,7 +168,6 @@ export class PermittedReader<C extends Pick<Client, 'listAs'> = Pick<Client, 'li
 
 /** The longest message that the API server accepts in an Event of the newer API. */
 const MAX_MESSAGE_LENGTH = 1_024;
-const MAX_NAME_LENGTH = 253;
 
 /**
  * Returns an event with all its texts, none of them long. Tenants may write events: the API server accepts those without type, reason, message or

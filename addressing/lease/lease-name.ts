@@ -1,12 +1,12 @@
+import { MAX_NAME_LENGTH } from '../../api/meta.js';
 import { shortHash } from '../../api/names.js';
 import type { Address } from '../address/address.js';
 
-const MAX_NAME = 253;
 const MAX_LABEL = 63;
 /** Eight groups of four hex digits, with dashes between them. */
 const IPV6_LABEL = 39;
 /** The room beside an IPv6 address, for both families: an address space has one spelling. */
-const MAX_SPACE = MAX_NAME - 1 - IPV6_LABEL;
+const MAX_SPACE = MAX_NAME_LENGTH - 1 - IPV6_LABEL;
 /** Tenants choose the names of networks, so this hash has more digits than those that only people compare. */
 const HASH_DIGITS = 16;
 const DNS_1123_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;

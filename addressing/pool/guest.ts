@@ -1,6 +1,7 @@
 import type { GuestDhcpOptions, GuestOptions, GuestRoute } from '../../api/address-pool.js';
 import { describeValue, isRecord } from '../../api/json.js';
 import { GUEST_LIMITS } from '../../api/limits.js';
+import { isObjectName } from '../../api/meta.js';
 import { type Address, formatAddress, parseAddress } from '../address/address.js';
 import { type Cidr, containsAddress, formatCidr, parseCidr } from '../address/cidr.js';
 import { type BootFile, readBootFiles } from './boot-files.js';
@@ -36,7 +37,6 @@ const FIELD = 'spec.guest';
 const DEFAULT_TIMES: Times = { renewSeconds: 300, rebindSeconds: 600, leaseSeconds: 86_400 };
 /** RFC 8200, section 5: every IPv6 link carries packets of this size. */
 export const MIN_IPV6_MTU = 1280;
-const OBJECT_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const DOMAIN = /^[A-Za-z0-9_]([-A-Za-z0-9_]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([-A-Za-z0-9_]{0,61}[A-Za-z0-9_])?)*$/;
 
 /** Parses `spec.guest`. Never throws; adds what is invalid to the problems. */
@@ -78,7 +78,7 @@ function readAttachment({ attachment, dhcp }: Fields<GuestOptions>, problems: Po
     return undefined;
   }
   const name = problems.readText(field, attachment, 'blue');
-  if (name === undefined || (name.length <= GUEST_LIMITS.attachment && OBJECT_NAME.test(name))) return name;
+  if (name === undefined || (name.length <= GUEST_LIMITS.attachment && isObjectName(name))) return name;
   problems.add(field, `${describeValue(name)} is not a name of a NetworkAttachmentDefinition: correct it`);
   return undefined;
 }

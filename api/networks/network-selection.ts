@@ -1,5 +1,5 @@
 import { describeValue, isRecord } from '../json.js';
-import { type KubeObject, joinKey } from '../meta.js';
+import { type KubeObject, MAX_NAME_LENGTH, joinKey } from '../meta.js';
 import { CLAIM_REFERENCE_KEY, DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION } from '../names.js';
 
 /**
@@ -22,9 +22,6 @@ export const MAX_NETWORK_ELEMENTS = 64;
 
 /** Of an annotation of Multus. The API server allows four times as much, but it is parsed at each event of a pod, and tenants may write it. */
 export const MAX_ANNOTATION_LENGTH = MAX_NETWORK_ELEMENTS * 1024;
-
-/** The longest name of an object in Kubernetes. */
-const MAX_NAME_LENGTH = 253;
 
 /** The annotation violates the specification or one of our limits, or Multus would read it differently from other programs. */
 export class NetworkSelectionError extends Error {

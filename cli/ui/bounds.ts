@@ -1,11 +1,11 @@
 import { type IPAMClaim, claimOwnerOf } from '../../api/ipam-claim.js';
 import { truncate } from '../../api/json.js';
+import { MAX_NAME_LENGTH } from '../../api/meta.js';
 import type { BoundedList } from './protocol.js';
 
 /** More rows than this are counted, but not sent. */
 export const MAX_ROWS = 200;
 export const MAX_SHOWN_TEXT = 1_024;
-export const MAX_NAME_LENGTH = 253;
 /** Another IPAM may write more into a claim. */
 const MAX_ADDRESSES = 32;
 const MAX_ADDRESS_LENGTH = 64;

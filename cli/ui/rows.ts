@@ -2,14 +2,14 @@ import { BAD_CLAIM_CONDITIONS, PoolCondition } from '../../api/conditions.js';
 import { type AddressPool, type AddressPoolStatus, familyCountsOf } from '../../api/address-pool.js';
 import { type IPAMClaim, claimMacOf, claimVmNetworkOf } from '../../api/ipam-claim.js';
 import { omitUndefined, truncate } from '../../api/json.js';
-import { type Condition, isBeingDeleted, joinKey } from '../../api/meta.js';
+import { type Condition, MAX_NAME_LENGTH, isBeingDeleted, joinKey } from '../../api/meta.js';
 import { IPS_ALLOCATED } from '../../api/names.js';
 import { COUNTS, type CountField } from '../../addressing/address-states.js';
 import { formatAddress } from '../../addressing/address/address.js';
 import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
 import type { Finding } from '../doctor/finding.js';
 import { badConditionsOf } from '../usage/pools.js';
-import { MAX_SHOWN_TEXT, MAX_NAME_LENGTH, shownAddressesOf, vmNameOf } from './bounds.js';
+import { MAX_SHOWN_TEXT, shownAddressesOf, vmNameOf } from './bounds.js';
 import type { ClusterWatch } from './cluster-watch.js';
 import type { ClaimRow, ConditionRow, FindingRow, LeaseRow, ShownPoolCounts, PoolRow } from './protocol.js';
 

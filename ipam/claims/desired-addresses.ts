@@ -1,4 +1,5 @@
 import {
+  FAMILIES,
   type Address,
   type Family,
   formatAddress,
@@ -44,8 +45,6 @@ export interface DesiredAddresses {
   /** Messages about texts of the claim that cannot be parsed. */
   problems: { request?: string; status?: string };
 }
-
-const FAMILIES: readonly Family[] = [4, 6];
 
 /**
  * Returns the addresses that the claim should have. Addresses in the status stay, or are allocated again, because a pod may use them. Requested addresses replace

@@ -1,6 +1,6 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { AllocationReason } from '../../api/names.js';
-import { type Address, type Family, formatAddress } from '../../addressing/address/address.js';
+import { type Address, FAMILIES, type Family, formatAddress } from '../../addressing/address/address.js';
 import type { AllocationRefusal } from '../../addressing/allocator/allocator.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import type { ClaimMetrics } from './metrics.js';
@@ -18,7 +18,6 @@ interface AwaitedAddresses {
   addresses?: readonly { addressSpace: string; address: Address }[];
 }
 
-const FAMILIES: readonly Family[] = [4, 6];
 const RECHECK_MS = 5 * 60_000;
 /** Sorts after all times. */
 const AFTER_ALL = '~';

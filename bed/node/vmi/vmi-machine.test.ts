@@ -176,7 +176,7 @@ describe('The state machine of a VMI', () => {
     },
     { name: 'copies the guest to a prepared target', given: migrating(PREPARED), expect: 'migration copies' },
     {
-      name: 'finds the domain on the target, where it does not run yet, and keeps the condition MigrationRequired',
+      name: 'keeps the condition MigrationRequired when the domain is on the target, but the guest does not run there',
       given: migrating(COPYING, { status: { conditions: [condition('MigrationRequired'), condition('Ready')] } }),
       expect: 'domain on target',
       then: (next) => expect(next.status?.conditions).to.have.length(2),
