@@ -43,7 +43,8 @@ type WithoutUndefined<T> = { [K in keyof T as undefined extends T[K] ? never : K
   [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
 };
 
-/** Returns the fields that are not undefined. */
+/** Returns the fields that are not undefined. If all are defined it returns the literal itself, which is smaller than an object that has grown. */
 export function omitUndefined<T extends object>(fields: T): WithoutUndefined<T> {
+  if (!Object.values(fields).includes(undefined)) return fields;
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as WithoutUndefined<T>;
 }

@@ -1,6 +1,6 @@
 import { CLAIM_COUNT } from '../api/ipam-claim.js';
 import { omitUndefined } from '../api/json.js';
-import type { KubeObject } from '../api/meta.js';
+import type { KubeObject, ObjectMeta } from '../api/meta.js';
 import {
   DEFAULT_NETWORK_ANNOTATION,
   NETWORKS_ANNOTATION,
@@ -10,7 +10,7 @@ import {
 import { mayReferToClaims } from '../api/networks/network-selection.js';
 import { type NetworkStatus, type Pod, controllingVmi, networkStatuses, reportedIPsOf } from '../api/pod.js';
 import { intern, share } from '../cluster/share.js';
-import { identityMetadataOf, pickKeys, transformReference } from '../cluster/transforms.js';
+import { pickKeys, transformReference } from '../cluster/transforms.js';
 import { BY_WORKLOAD } from '../cluster/watch-specs.js';
 import { claimReferencesOf } from './claims/plan/references.js';
 import type { ResourceQuota } from '../kube/resources.js';
@@ -24,18 +24,25 @@ const ANNOTATIONS = [
 
 /** Keeps the fields of a launcher that the controller reads. */
 export function transformLauncher(pod: Pod): Pod {
-  const { metadata, spec, status } = pod;
-  const annotations = isIrrelevant(pod) ? undefined : pickKeys(metadata.annotations, ANNOTATIONS);
+  const { name, namespace, uid, resourceVersion, creationTimestamp, deletionTimestamp } = pod.metadata;
+  const annotations = isIrrelevant(pod) ? undefined : pickKeys(pod.metadata.annotations, ANNOTATIONS);
   if (annotations?.[NETWORK_STATUS_ANNOTATION] !== undefined)
     annotations[NETWORK_STATUS_ANNOTATION] = JSON.stringify(networkStatuses(pod).map(transformStatus));
-  const small: Pod = { metadata: identityMetadataOf(metadata) };
-  if (metadata.creationTimestamp !== undefined) small.metadata.creationTimestamp = intern(metadata.creationTimestamp);
-  if (metadata.ownerReferences !== undefined)
-    small.metadata.ownerReferences = metadata.ownerReferences.map(transformReference);
-  if (annotations !== undefined) small.metadata.annotations = annotations;
-  if (spec?.nodeName !== undefined) small.spec = share({ nodeName: spec.nodeName });
-  if (status?.phase !== undefined) small.status = share({ phase: status.phase });
-  return small;
+  const metadata: ObjectMeta = omitUndefined({
+    name,
+    namespace: namespace && intern(namespace),
+    uid,
+    resourceVersion,
+    creationTimestamp: creationTimestamp && intern(creationTimestamp),
+    ownerReferences: pod.metadata.ownerReferences?.map(transformReference),
+    annotations,
+  });
+  if (deletionTimestamp !== undefined) metadata.deletionTimestamp = deletionTimestamp;
+  return omitUndefined({
+    metadata,
+    spec: pod.spec?.nodeName === undefined ? undefined : share({ nodeName: pod.spec.nodeName }),
+    status: pod.status?.phase === undefined ? undefined : share({ phase: pod.status.phase }),
+  });
 }
 
 /** Any user may create pods without a VMI that look like launchers. Only a reference to a claim matters then. */
