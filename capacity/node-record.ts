@@ -3,7 +3,7 @@ import type { Pool } from '../addressing/pool/pool.js';
 import { capacityResource, isCapacityResource, readQuantity } from '../api/capacity.js';
 import { asRecord, asString, recordsIn } from '../api/json.js';
 import type { KubeObject } from '../api/meta.js';
-import { identityMetadataOf } from '../cluster/transforms.js';
+import { identityMetadataOf } from '../cluster/metadata.js';
 import type { WatchSpec } from '../kube/informers/informers.js';
 import { NODES } from '../kube/resources.js';
 import type { SchedulingTraits, Taint } from './node-fit.js';

@@ -34,6 +34,7 @@ import {
   parseNetworkConfig,
 } from '../api/networks/network-attachment.js';
 import type { ObjectChange } from '../kube/informers/informer.js';
+import { datedMetadataOf, identityMetadataOf, pickKeys, transformReference } from './metadata.js';
 import { intern, share } from './share.js';
 
 /** Its fields are not needed. */
@@ -103,14 +104,6 @@ function ownerMetadataOf(metadata: ObjectMeta, ownerReferences?: OwnerReference[
   return small;
 }
 
-/** Shares what is the same for all objects. */
-export function transformReference(reference: OwnerReference): OwnerReference {
-  const { controller, blockOwnerDeletion } = reference;
-  const [apiVersion, kind] = [intern(reference.apiVersion), intern(reference.kind)];
-  const [name, uid] = [intern(reference.name), intern(reference.uid)];
-  return omitUndefined({ apiVersion, kind, name, uid, controller, blockOwnerDeletion });
-}
-
 function transformVmiStatus(vmi: VirtualMachineInstance): NonNullable<VirtualMachineInstance['status']> {
   const { phase, interfaces = [] } = vmi.status ?? {};
   const status: NonNullable<VirtualMachineInstance['status']> = { interfaces: interfaces.map(transformReported) };
@@ -176,16 +169,11 @@ function internValues(texts: Record<string, string>): Record<string, string> {
 }
 
 export function transformNad(nad: NetworkAttachmentDefinition): ParsedNad {
-  const { creationTimestamp } = nad.metadata;
-  // the oldest NAD of a network has precedence
-  const metadata = {
-    ...identityMetadataOf(nad.metadata),
-    ...(creationTimestamp !== undefined && { creationTimestamp }),
-  };
   const wire = layer2SegmentOf(nad);
   const guestOptions = readNadGuestOptions(nad);
   return {
-    metadata,
+    // the oldest NAD of a network has precedence
+    metadata: datedMetadataOf(nad.metadata),
     config: parseNetworkConfig(nad),
     delegation: readIpamDelegation(nad),
     delivery: deliveryOf(nad),
@@ -203,10 +191,9 @@ export function transformPool(pool: AddressPool): AddressPool {
 
 export function transformKubeVirt({ metadata, spec, status }: KubeVirt): KubeVirt {
   const featureGates = spec?.configuration?.developerConfiguration?.featureGates ?? [];
-  const { creationTimestamp } = metadata;
   const { observedKubeVirtVersion } = status ?? {};
   return {
-    metadata: { ...identityMetadataOf(metadata), ...(creationTimestamp !== undefined && { creationTimestamp }) },
+    metadata: datedMetadataOf(metadata),
     spec: { configuration: { developerConfiguration: { featureGates } } },
     ...(typeof observedKubeVirtVersion === 'string' &&
       observedKubeVirtVersion.length <= MAX_VERSION_LENGTH && { status: { observedKubeVirtVersion } }),
@@ -276,21 +263,6 @@ function transformInterface(
     ...(sriov && { sriov: BINDING }),
     ...(binding && { binding: BINDING }),
   };
-}
-
-export function identityMetadataOf(metadata: ObjectMeta): ObjectMeta {
-  const { name, namespace, uid, resourceVersion, deletionTimestamp } = metadata;
-  const small: ObjectMeta = omitUndefined({ name, namespace: namespace && intern(namespace), uid, resourceVersion });
-  if (deletionTimestamp !== undefined) small.deletionTimestamp = deletionTimestamp;
-  return small;
-}
-
-export function pickKeys(
-  map: Record<string, string> | undefined,
-  keys: readonly string[],
-): Record<string, string> | undefined {
-  const found = Object.entries(map ?? {}).filter(([key]) => keys.includes(key));
-  return found.length === 0 ? undefined : Object.fromEntries(found);
 }
 
 /** True unless only labels, annotations or other fields that nobody reads have changed: a tenant may write them all the time. */

@@ -10,7 +10,7 @@ import {
 import { mayReferToClaims } from '../api/networks/network-selection.js';
 import { type NetworkStatus, type Pod, controllingVmi, networkStatuses, reportedIPsOf } from '../api/pod.js';
 import { intern, share } from '../cluster/share.js';
-import { pickKeys, transformReference } from '../cluster/transforms.js';
+import { pickKeys, transformReference } from '../cluster/metadata.js';
 import { BY_WORKLOAD } from '../cluster/watch-specs.js';
 import { claimReferencesOf } from './claims/plan/references.js';
 import type { ResourceQuota } from '../kube/resources.js';

@@ -14,7 +14,7 @@ import type {
 import { MAX_GUEST_TEXT_LENGTH, MAX_REPORTED_ADDRESSES, MAX_VM_NETWORKS } from '../api/limits.js';
 import { type ObjectMeta, joinKey } from '../api/meta.js';
 import { DEFAULT_ROUTE_ANNOTATION, IPAM_CLAIM_KIND, LEASE_OWNER_KIND, NETWORK_DATA_ANNOTATION } from '../api/names.js';
-import { identityMetadataOf } from '../cluster/transforms.js';
+import { datedMetadataOf } from '../cluster/metadata.js';
 import { BY_NAD, BY_WORKLOAD, CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../cluster/watch-specs.js';
 import type { WatchSpec } from '../kube/informers/informers.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS, VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES } from '../kube/resources.js';
@@ -95,10 +95,7 @@ const MAX_ADDRESS_LENGTH = 45;
 const PRESENT = Object.freeze({});
 
 export function transformGuestVm({ metadata, spec }: VirtualMachine): VirtualMachine {
-  const { creationTimestamp } = metadata;
-  const small: VirtualMachine = {
-    metadata: { ...identityMetadataOf(metadata), ...(creationTimestamp && { creationTimestamp }) },
-  };
+  const small: VirtualMachine = { metadata: datedMetadataOf(metadata) };
   const template = spec?.template;
   if (template?.spec === undefined) return small;
   const annotations = guestAnnotations(template.metadata?.annotations);
@@ -107,13 +104,12 @@ export function transformGuestVm({ metadata, spec }: VirtualMachine): VirtualMac
 }
 
 export function transformGuestVmi({ metadata, spec, status }: VirtualMachineInstance): VirtualMachineInstance {
-  const { ownerReferences, creationTimestamp } = metadata;
+  const { ownerReferences } = metadata;
   const annotations = guestAnnotations(metadata.annotations);
   const interfaces = (status?.interfaces ?? []).slice(0, MAX_VM_NETWORKS).map(transformReported);
   return {
     metadata: {
-      ...identityMetadataOf(metadata),
-      ...(creationTimestamp && { creationTimestamp }),
+      ...datedMetadataOf(metadata),
       ...(ownerReferences && { ownerReferences }),
       ...(annotations && { annotations }),
     },

@@ -15,7 +15,7 @@ import type { Informer } from '../../kube/informers/informer.js';
 import type { Logger } from '../../kube/log.js';
 import { PODS } from '../../kube/resources.js';
 import type { InformerRegistry, WatchSpec } from '../../kube/informers/informers.js';
-import { pickKeys } from '../../cluster/transforms.js';
+import { pickKeys } from '../../cluster/metadata.js';
 import { CniCode, CniError, readResult } from './cni-error.js';
 import type { RequestContext } from './request-context.js';
 

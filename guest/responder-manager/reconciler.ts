@@ -4,7 +4,7 @@ import { EventReason } from '../../api/event-reasons.js';
 import { type KubeObject, byAge, objectKey } from '../../api/meta.js';
 import { RESPONDERS_NAMESPACE, RESPONDER_CONTENT_ANNOTATION } from '../../api/names.js';
 import { poolEventSubject } from '../../cluster/event-subjects.js';
-import { identityMetadataOf, pickKeys } from '../../cluster/transforms.js';
+import { identityMetadataOf, pickKeys } from '../../cluster/metadata.js';
 import type { Client } from '../../kube/client.js';
 import type { Sync, SyncResult } from '../../kube/controller-loop.js';
 import { classifyError, isAlreadyExists, isNotFound, messageOf } from '../../kube/errors.js';

@@ -1,6 +1,6 @@
 import { createGunzip } from 'node:zlib';
 import type { KubeObject } from '../../api/meta.js';
-import { identityMetadataOf } from '../../cluster/transforms.js';
+import { identityMetadataOf } from '../../cluster/metadata.js';
 import type { ConfigMap } from '../../kube/resources.js';
 import { MAX_TEXT_BYTES, tableBytesOf } from '../responder-tables/published-table.js';
 import {

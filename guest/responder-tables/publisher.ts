@@ -1,7 +1,7 @@
 import type { Pool } from '../../addressing/pool/pool.js';
 import { type KubeObject, joinKey } from '../../api/meta.js';
 import { RESPONDERS_NAMESPACE } from '../../api/names.js';
-import { identityMetadataOf } from '../../cluster/transforms.js';
+import { identityMetadataOf } from '../../cluster/metadata.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import type { Sync, SyncResult } from '../../kube/controller-loop.js';

@@ -1,4 +1,5 @@
 import { type IPAMClaim, claimOwnerOf } from '../../api/ipam-claim.js';
+import { omitUndefined } from '../../api/json.js';
 import { type Condition, type ObjectMeta, controllerOf } from '../../api/meta.js';
 import {
   CLAIM_FINALIZER,
@@ -12,7 +13,7 @@ import {
 } from '../../api/names.js';
 import { appliedRequestOf, formerRequest } from '../../cluster/applied-claim.js';
 import { intern, share } from '../../cluster/share.js';
-import { pickKeys, transformReference } from '../../cluster/transforms.js';
+import { pickKeys, transformReference } from '../../cluster/metadata.js';
 import type { WatchSpec } from '../../kube/informers/informers.js';
 import { IPAM_CLAIMS } from '../../kube/resources.js';
 import { BY_WORKLOAD, CLAIM_INDEXES } from '../../cluster/watch-specs.js';
@@ -21,45 +22,38 @@ import { NETWORK_INDEXES } from '../../addressing/directory/affected.js';
 /** Transforms claims before they are cached: fields that are not named here are dropped. */
 
 /**
- * Keeps the whole status, because its conditions are written back as one list. Objects are built by literals and assignments: one that is built from many spreads
- * is four times as big.
+ * Keeps the whole status, because its conditions are written back as one list.
  */
 export function transformServedClaim(claim: IPAMClaim): IPAMClaim {
-  const { metadata, spec, status } = claim;
-  const small: IPAMClaim = {
-    metadata: transformMetadata(claim, metadata),
+  const { spec, status } = claim;
+  return omitUndefined({
+    metadata: transformMetadata(claim),
     spec: share({ network: spec.network, interface: spec.interface }),
-  };
-  if (status !== undefined) small.status = transformStatus(status);
-  return small;
+    status: status && transformStatus(status),
+  });
 }
 
-function transformMetadata(claim: IPAMClaim, metadata: ObjectMeta): ObjectMeta {
-  const { name, namespace = '', uid = '', resourceVersion = '', creationTimestamp = '' } = metadata;
-  const { generation, deletionTimestamp } = metadata;
-  const small: ObjectMeta = {
+function transformMetadata(claim: IPAMClaim): ObjectMeta {
+  const { name, namespace = '', uid = '', resourceVersion = '', creationTimestamp = '' } = claim.metadata;
+  const { generation, deletionTimestamp, labels, finalizers } = claim.metadata;
+  // the owner once: in the reference, else in the annotations, else in label and finalizer
+  const controller = controllerOf(claim);
+  const small: ObjectMeta = omitUndefined({
     name,
     namespace: intern(namespace),
     uid,
     resourceVersion,
     creationTimestamp: intern(creationTimestamp),
-  };
-  if (generation !== undefined) small.generation = generation;
+    generation,
+    ownerReferences: controller && [transformReference(controller)],
+    annotations: transformAnnotations(claim),
+  });
   if (deletionTimestamp !== undefined) small.deletionTimestamp = deletionTimestamp;
-  addOwner(claim, small);
-  const annotations = transformAnnotations(claim);
-  if (annotations !== undefined) small.annotations = annotations;
+  if (claimOwnerOf(claim) !== undefined) return small;
+  const label = pickKeys(labels, [CLAIM_VM_LABEL]);
+  if (label !== undefined) small.labels = label;
+  if (finalizers?.includes(CLAIM_FINALIZER) === true) small.finalizers = [CLAIM_FINALIZER];
   return small;
-}
-
-/** Keeps the owner once: in the reference, else in the annotations, else in label and finalizer. */
-function addOwner(claim: IPAMClaim, small: ObjectMeta): void {
-  const controller = controllerOf(claim);
-  if (controller !== undefined) small.ownerReferences = [transformReference(controller)];
-  if (claimOwnerOf(claim) !== undefined) return;
-  const labels = pickKeys(claim.metadata.labels, [CLAIM_VM_LABEL]);
-  if (labels !== undefined) small.labels = labels;
-  if (claim.metadata.finalizers?.includes(CLAIM_FINALIZER) === true) small.finalizers = [CLAIM_FINALIZER];
 }
 
 function transformAnnotations(claim: IPAMClaim): Record<string, string> | undefined {

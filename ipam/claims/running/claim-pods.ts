@@ -1,4 +1,5 @@
 import { type IPAMClaim, isWorkloadClaim } from '../../../api/ipam-claim.js';
+import { omitUndefined } from '../../../api/json.js';
 import { type KubeObject, type ObjectMeta, controllerOf, joinKey, objectKey } from '../../../api/meta.js';
 import { mayReferToClaims, networkSelectionsOf } from '../../../api/networks/network-selection.js';
 import {
@@ -11,7 +12,7 @@ import {
 } from '../../../api/pod.js';
 import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE } from '../../../api/names.js';
 import { intern } from '../../../cluster/share.js';
-import { identityMetadataOf } from '../../../cluster/transforms.js';
+import { datedMetadataOf, identityMetadataOf } from '../../../cluster/metadata.js';
 import { creatorOf, hasNetworks } from '../../../cluster/kubevirt-controller.js';
 import { BY_WORKLOAD, workloadOfClaim } from '../../../cluster/watch-specs.js';
 import { Cache, type Lister } from '../../../kube/informers/cache.js';
@@ -67,29 +68,27 @@ export const OTHER_PODS: WatchSpec<Pod, ClaimPod> = {
   labelSelector: `${LAUNCHER_LABEL}!=${LAUNCHER_LABEL_VALUE}`,
 };
 
-/** Built by literals and assignments: an object that is built from spreads is bigger. */
 export function transformClaimPod(pod: Pod): ClaimPod {
   const claims = podClaimReferences(pod);
   const vmi = hasNetworks(pod) ? controllingVmi(pod) : undefined;
-  const small: ClaimPod = { metadata: identityMetadataOf(pod.metadata), isTerminal: isTerminal(pod), claims };
+  const isTerminated = isTerminal(pod);
+  const small: ClaimPod =
+    claims.length === 0 && vmi === undefined
+      ? { metadata: identityMetadataOf(pod.metadata), isTerminal: isTerminated, claims }
+      : omitUndefined({
+          metadata: datedMetadataOf(pod.metadata),
+          isTerminal: isTerminated,
+          claims,
+          isRunning: pod.status?.phase === 'Running',
+          interfaces: packInterfaces(pod),
+          vmi,
+          scheduledAt: scheduledTime(pod),
+        });
   const staticUid = staticPodUidOf(pod);
   if (staticUid !== undefined) small.staticUid = staticUid;
-  if (claims.length === 0 && vmi === undefined) return small;
-  small.isRunning = pod.status?.phase === 'Running';
-  small.interfaces = packInterfaces(pod);
-  addLauncher(small, pod, vmi);
-  const { creationTimestamp } = pod.metadata;
-  if (creationTimestamp !== undefined) small.metadata.creationTimestamp = intern(creationTimestamp);
-  const scheduledAt = scheduledTime(pod);
-  if (scheduledAt !== undefined) small.scheduledAt = scheduledAt;
-  return small;
-}
-
-function addLauncher(small: ClaimPod, pod: Pod, vmi: ClaimPod['vmi']): void {
-  if (vmi === undefined) return;
-  small.vmi = vmi;
-  const creator = creatorOf(pod);
+  const creator = vmi && creatorOf(pod);
   if (creator !== undefined) small.creator = intern(creator);
+  return small;
 }
 
 /** An unreadable annotation has no references: Multus attaches no network to such a pod either. */
