@@ -77,6 +77,17 @@ describe('a watch after the API server was away', () => {
     expect(bench.changes, 'the older list is not cached').to.deep.equal(['added a@11']);
   });
 
+  it('ends with a report if a new list has an older version of an object, as after a restore of etcd that raised the versions', async () => {
+    const expired = { lines: [event('ADDED', testObject('a', 11)), event('ERROR', status(410, 'Expired'))] };
+    const restored = list(1_000_012, testObject('b', 9), testObject('a', 8));
+    start({ lists: [list(10, testObject('b', 9)), restored], checks: [], watches: [expired, QUIET] });
+    await bench.until(() => reports.length > 0);
+    await bench.close();
+    expect(requests()).to.deep.equal(['list', 'watch 10', 'list']);
+    expect(reports[0]).to.include('things at resourceVersion 8, seen 11');
+    expect(bench.changes, 'the older list is not cached').to.deep.equal(['added b@9', 'added a@11']);
+  });
+
   it('repeats a check that fails, and then continues', async () => {
     const checks = [{ status: 503, body: status(503, 'ServiceUnavailable') }, list(11)];
     start({ lists: [list(10)], checks, watches: [broken, QUIET] });

@@ -51,7 +51,8 @@ interface TransformedObject<S> {
 /** A cache of one kind that follows the API server and calls handlers for every change. */
 export class Informer<T extends KubeObject, S extends KubeObject = T> {
   readonly cache: Cache<S>;
-  readonly #plural: string;
+  readonly #resource: Resource<T>;
+  readonly #history: HistoryGuard | undefined;
   readonly #transform: (object: T) => S;
   readonly #clock: Clock;
   readonly #log: Logger;
@@ -73,7 +74,8 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
 
   constructor(client: Client, resource: Resource<T>, options: InformerOptions<T, S> = {}) {
     const { transform, indexes, ...rest } = options;
-    this.#plural = resource.plural;
+    this.#resource = resource;
+    this.#history = options.history;
     // Without a transform, S is T by the default of the type parameter.
     this.#transform = transform ?? ((object) => object as KubeObject as S);
     this.#clock = options.clock ?? systemClock;
@@ -162,7 +164,7 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
   /** Resolves when no more handlers are called. */
   async stop(): Promise<void> {
     await Promise.all([this.#suspended, this.#reflector.stop()]);
-    this.#settleSynced(new Error(`the informer of ${this.#plural} was stopped before its first list`));
+    this.#settleSynced(new Error(`the informer of ${this.#resource.plural} was stopped before its first list`));
   }
 
   #expectSync(): void {
@@ -190,12 +192,15 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
     // first, because handlers may read it
     this.#isServed = isServed;
     const listed = new Set<string>();
+    const note = (each: TransformedObject<S>) => {
+      this.#compareHistory(each);
+      listed.add(objectKey(each));
+    };
     const removeUnlisted = (key: string) => {
       if (!listed.has(key)) this.#remove(key);
     };
     const known = this.cache.keys();
-    if (known.length > 0)
-      await forEachInSlices(projections, (each) => listed.add(objectKey(each)), this.#clock, signal);
+    if (known.length > 0) await forEachInSlices(projections, note, this.#clock, signal);
     await forEachInSlices(known, removeUnlisted, this.#clock, signal);
     await forEachInSlices(projections, (projection) => this.#upsert(projection), this.#clock, signal);
     if (signal.aborted) return;
@@ -204,6 +209,12 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
     this.#hasSynced = true;
     this.#settleSynced();
     if (isFirst) for (const handler of this.#syncedHandlers) handler();
+  }
+
+  /** A restore of etcd may raise the version of lists, but not those of objects. Caches of own writes ignore older versions for ever. */
+  #compareHistory({ metadata, version }: TransformedObject<S>): void {
+    const seen = this.#versionOf(metadata) ?? version;
+    if (seen !== version) this.#history?.compare({ resource: this.#resource }, seen, version);
   }
 
   #upsert({ metadata, version, object }: TransformedObject<S>): void {
@@ -254,7 +265,7 @@ export class Informer<T extends KubeObject, S extends KubeObject = T> {
   }
 
   #failed(error: unknown, key: string, what: string): void {
-    this.#metrics.handlerFailed(this.#plural);
+    this.#metrics.handlerFailed(this.#resource.plural);
     this.#log.error({ key, err: error }, `${what}: ${messageOf(error)}`);
   }
 }
