@@ -221,6 +221,20 @@ describe('the certificates of an admission server', function () {
     expect(replicas.isTrusted(0)).to.be.true;
   });
 
+  it('are trusted again at most every ten seconds while another program, such as the cainjector of cert-manager, keeps changing the caBundle', async () => {
+    const { configuration: foreign } = replicas;
+    await replicas.startAndSettle();
+    const from = replicas.api.requests.length;
+    for (let overwritten = 0; overwritten < 100; overwritten++) {
+      if (replicas.bundles[0]?.length === 1) replicas.putConfiguration(foreign);
+      replicas.stores[0]?.wake();
+      await replicas.advance(100);
+    }
+    expect(replicas.writes(from)).to.have.lengthOf.within(4, 6);
+    await replicas.advance(30_000);
+    expect(replicas.isTrusted(0)).to.be.true;
+  });
+
   it('stay in use and ready after the Secret was deleted, and are replaced later when it exists', async () => {
     await replicas.startAndSettle();
     const [shown] = replicas.served;

@@ -5,6 +5,7 @@ import { type Clock, type Random, WakeableSleep } from '../kube/clock.js';
 import type { Logger } from '../kube/log.js';
 import { objectKey } from '../api/meta.js';
 import type { Resource } from '../kube/resource.js';
+import { TokenBuckets } from '../kube/token-buckets.js';
 import { SECRETS, type Secret, type WebhookConfigurationObject } from '../kube/resources.js';
 import {
   type CertificateAction,
@@ -22,6 +23,8 @@ import type { AdmissionMetrics } from './metrics.js';
 const MAX_CHECK_INTERVAL_MS = 12 * 3_600_000;
 const RETRY_BASE_MS = 250;
 const RETRY_MAX_MS = 30_000;
+/** Writes of one configuration. Another program that sets its own caBundle, such as the cainjector of cert-manager, answers each of them with a write. */
+const TRUST_WRITES = { burst: 5, refillMs: 10_000, maxKeys: 16 };
 
 type DueAction = Exclude<CertificateAction, { action: 'keep' }>;
 
@@ -62,6 +65,7 @@ export class CertificateStore implements CertificateSource {
   readonly #options: CertificateStoreOptions;
   readonly #stopped = new AbortController();
   readonly #nap: WakeableSleep;
+  readonly #trustWrites: TokenBuckets;
   #running: Promise<void> = Promise.resolve();
   #served: ServingPair | undefined;
   #lastStep: CertificateStep | undefined;
@@ -73,6 +77,7 @@ export class CertificateStore implements CertificateSource {
   constructor(options: CertificateStoreOptions) {
     this.#options = options;
     this.#nap = new WakeableSleep(options.clock);
+    this.#trustWrites = new TokenBuckets({ clock: options.clock, ...TRUST_WRITES });
   }
 
   start(use: (pair: ServingPair) => void): void {
@@ -210,6 +215,10 @@ export class CertificateStore implements CertificateSource {
     );
     if (operations.length === 0) return;
     const { name, resourceVersion = '' } = configuration.metadata;
+    if (!this.#trustWrites.tryTake(name))
+      throw new Error(
+        `another program keeps changing the caBundle of ${resource.kind} ${name}: make it ignore that field, or configure a certificate`,
+      );
     // a resourceVersion in a patch is a precondition, like in a PUT
     const precondition = { op: 'replace' as const, path: '/metadata/resourceVersion', value: resourceVersion };
     await this.#options.client.patch(resource, { name }, { type: 'json', operations: [precondition, ...operations] });
