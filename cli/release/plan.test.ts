@@ -61,7 +61,12 @@ describe('kubectl holdfast release, if somebody may use the address', () => {
     [
       'a VMI without a guest agent runs with the MAC address of the lease',
       (cluster) => cluster.put(VIRTUAL_MACHINE_INSTANCES, vmiWith({ mac: MAC.toUpperCase() })),
-      'VMI a/vm1 runs with the MAC address of the lease, and reports no address: stop the VM',
+      'VMI a/vm1 runs with the MAC address of the lease, and reports no address of its family: stop the VM',
+    ],
+    [
+      'a VMI with the MAC address of the lease reports only addresses of the other family',
+      (cluster) => cluster.put(VIRTUAL_MACHINE_INSTANCES, vmiWith({ mac: MAC, ipAddresses: ['fd00::5'] })),
+      'VMI a/vm1 runs with the MAC address of the lease, and reports no address of its family: stop the VM',
     ],
     [
       'a claim has a text in its status that cannot be read, of which the message shows the beginning',

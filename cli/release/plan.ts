@@ -64,7 +64,7 @@ function describeOwner({ kind, namespace, name }: LeaseOwner): string {
 const WHAT: Readonly<Record<Mention['kind'], (text: string) => string>> = {
   address: () => 'reports the address',
   unreadable: (text) => `reports an address that cannot be read (${text})`,
-  mac: () => 'runs with the MAC address of the lease, and reports no address',
+  mac: () => 'runs with the MAC address of the lease, and reports no address of its family',
   silent: () => 'is on a network of the address, and does not report its addresses',
 };
 
@@ -119,7 +119,7 @@ interface Mention {
   /**
    * - `address`: it has the address
    * - `unreadable`: it has a text that is no address
-   * - `mac`: it has the MAC address of the lease, and shows no address
+   * - `mac`: it has the MAC address of the lease, and shows no address of its family
    * - `silent`: it does not say which addresses it has
    */
   readonly kind: 'address' | 'unreadable' | 'mac' | 'silent';
@@ -159,7 +159,10 @@ function hasUnreportedNetwork(pod: Pod, reported: ReadonlySet<string>, { isOfSpa
   }
 }
 
-/** Finds what KubeVirt reports about a VMI. Without a guest agent it knows MAC addresses only. */
+/**
+ * Finds what KubeVirt reports about a VMI. Without a guest agent it knows MAC addresses and those of the launcher, from 1.9 on only the IPv4 addresses of
+ * a bridge.
+ */
 const mentionOfVmi: FindMention<VirtualMachineInstance> = (vmi, lease, { isOfSpace }) => {
   const { namespace = '' } = vmi.metadata;
   const key = objectKey(vmi);
@@ -173,10 +176,11 @@ const mentionOfVmi: FindMention<VirtualMachineInstance> = (vmi, lease, { isOfSpa
     lease.address,
   );
   if (found?.kind === 'address') return found;
+  const isOfFamily = (text: string) => readAddress(text)?.family === lease.address.family;
   const hasMac =
     lease.mac !== undefined &&
     interfaces.some(
-      ({ mac, ipAddresses = [] }) => mac !== undefined && ipAddresses.length === 0 && parseMac(mac) === lease.mac,
+      ({ mac, ipAddresses = [] }) => mac !== undefined && !ipAddresses.some(isOfFamily) && parseMac(mac) === lease.mac,
     );
   return hasMac && namespace === lease.owner?.namespace ? { key, kind: 'mac' } : undefined;
 };
