@@ -34,7 +34,7 @@ export const CLAIM_CONDITIONS = [
   { type: 'GuestConfigured', status: 'True', reasons: ['Configured'], meaning: 'the guest agent reports the addresses of the claim. Absent while the VM does not run' },
   { type: 'GuestConfigured', status: 'False', reasons: ['OtherAddress', 'AddressMissing'], health: 'wrong', meaning: 'the guest has had another address, or none, for longer than `--guest-grace`; the message names it' },
   { type: 'GuestConfigured', status: 'Unknown', reasons: ['NoGuestAgent'], meaning: 'nobody reports the addresses of the guest: install the guest agent' },
-  { type: 'GuestConfigured', status: 'Unknown', reasons: ['ShownFromLauncher'], meaning: "KubeVirt shows the address of the launcher in place of the guest's" },
+  { type: 'GuestConfigured', status: 'Unknown', reasons: ['ShownFromLauncher'], meaning: "KubeVirt may show the address of the launcher in place of the guest's" },
   { type: 'GuestConfigured', status: 'Unknown', reasons: ['NoAddresses'], meaning: 'the claim has no address that can be compared' },
   { type: 'OwnerKindServed', status: 'False', reasons: ['KindNotServed'], health: 'wrong', meaning: 'the API server does not serve VirtualMachines or VirtualMachineInstances, so the claim [cannot be released](../how-to/troubleshoot.md#if-kubevirts-crds-are-removed). Absent otherwise' },
   { type: 'GuestServed', status: 'False', reasons: ['AddressNotLeased'], health: 'wrong', meaning: 'responders do not tell the guest an address of the claim, because its lease is lost; they serve the others. The condition `IPsAllocated` says why, and what to do' },

@@ -161,7 +161,21 @@ describe('the condition GuestConfigured', () => {
     {
       name: 'is Unknown if KubeVirt shows the address of the launcher',
       given: [withAgent(V4), 'yes'],
-      expect: ['Unknown', 'ShownFromLauncher', 'KubeVirt shows the IPv4 address of the launcher on "data"'],
+      expect: ['Unknown', 'ShownFromLauncher', 'KubeVirt may show the IPv4 address of the launcher on "data"'],
+    },
+    {
+      name: 'is False if the guest has another IPv6 address than its launcher, as KubeVirt 1.9 shows with bridge binding',
+      given: [withAgent(V4, 'fd00:1::9'), 'yes', [V4, V6]],
+      expect: [
+        'False',
+        'OtherAddress',
+        'The guest has fd00:1::9 on "data", its claim says fd00:1::5: use network data',
+      ],
+    },
+    {
+      name: "is False if the guest has no IPv6 address, which KubeVirt's DHCP does not give it",
+      given: [withAgent(V4, 'fe80::1'), 'yes', [V4, V6]],
+      expect: ['False', 'AddressMissing', "use network data, because KubeVirt's DHCP gives no IPv6 address"],
     },
     {
       name: 'is False if the launcher has the address and the agent none, which KubeVirt then removes',

@@ -121,8 +121,8 @@ export interface InterfaceReport {
   /** What KubeVirt shows; undefined: nothing yet. */
   readonly status: VmiInterfaceStatus | undefined;
   /**
-   * `yes`: the launcher's interface has the claim's addresses, and KubeVirt shows these in place of the guest's. `by-itself`: it may have an IPv6 address that it
-   * made from a router advertisement.
+   * `yes`: the launcher's interface has the claim's addresses, and KubeVirt shows these in place of the guest's; from 1.9 on only the IPv4 addresses of a
+   * bridge. `by-itself`: it may have an IPv6 address that it made from a router advertisement.
    */
   readonly launcherHasAddresses: 'yes' | 'by-itself' | 'no';
 }
@@ -158,25 +158,30 @@ function findingOf(claimed: Address, { vmNetwork, status, launcherHasAddresses }
   const found = addressesOfFamily(claimed, status);
   const place = describeValue(vmNetwork);
   const family = formatFamily(claimed.family);
-  if (launcherHasAddresses === 'yes' && (found.length > 0 || !hasAgent(status))) {
-    const message = `KubeVirt shows the ${family} address of the launcher on ${place}, not that of the guest`;
+  const isShown = found.some((address) => sameAddress(address, claimed));
+  if (launcherHasAddresses === 'yes' && (isShown || !hasAgent(status))) {
+    const message = `KubeVirt may show the ${family} address of the launcher on ${place}, not that of the guest`;
     return { status: 'Unknown', reason: 'ShownFromLauncher', message };
   }
   if (!hasAgent(status)) {
     const message = `Without a guest agent, nobody knows the addresses of the guest on ${place}: install the guest agent there`;
     return { status: 'Unknown', reason: 'NoGuestAgent', message };
   }
-  if (found.some((address) => sameAddress(address, claimed)))
+  if (isShown)
     return { status: 'True', reason: 'Configured', message: `The guest has ${formatAddress(claimed)} on ${place}` };
   if (launcherHasAddresses === 'by-itself' && claimed.family === 6 && found.length > 0) {
     const message = `KubeVirt may show an IPv6 address of the launcher on ${place}: set disableContainerInterface in the NetworkAttachmentDefinition`;
     return { status: 'Unknown', reason: 'ShownFromLauncher', message };
   }
-  return mismatch(claimed, found, place);
+  const isWithoutDhcp = launcherHasAddresses === 'yes' && claimed.family === 6;
+  const remedy = isWithoutDhcp
+    ? "use network data, because KubeVirt's DHCP gives no IPv6 address"
+    : 'renew DHCP, or restart the VM';
+  return mismatch(claimed, found, place, remedy);
 }
 
-function mismatch(claimed: Address, found: readonly Address[], place: string): Finding {
-  const remedy = `its claim says ${formatAddress(claimed)}: renew DHCP, or restart the VM`;
+function mismatch(claimed: Address, found: readonly Address[], place: string, todo: string): Finding {
+  const remedy = `its claim says ${formatAddress(claimed)}: ${todo}`;
   if (found.length === 0) {
     const message = `The guest has no ${formatFamily(claimed.family)} address on ${place}, ${remedy}`;
     return { status: 'False', reason: 'AddressMissing', message };
