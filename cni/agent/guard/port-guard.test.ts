@@ -172,6 +172,13 @@ describe('the guard of a port', () => {
     expect((await refusal(TARGET)).message).to.include('IPAMClaim vms/vm1.blue does not show the MAC address');
   });
 
+  it('says what to do if the guest comes from another VMI, which alone knows its MAC address', async () => {
+    objects.virtualmachineinstances = { metadata: { name: 'vm1' }, status: { phase: 'Scheduling' } };
+    objects.ipamclaims = { metadata: { namespace: 'vms', name: 'vm1.blue' } };
+    expect((await refusal(TARGET)).message).to.include('write it as macAddress into the spec of this VM');
+    expect(elements(await rulesFor({ ...TARGET, mac: GUEST_MAC }), 'held')).to.deep.equal([EVERY_FRAME.mask]);
+  });
+
   it('allows further addresses only to the claims that the pool names', async () => {
     const allow = [
       { addresses: ['10.1.0.100'], claims: ['vms/vm1.blue'], macs: ['00:00:5e:00:01:0a'] },

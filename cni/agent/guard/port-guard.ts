@@ -46,6 +46,8 @@ export interface PortRules extends RuleSet {
 /** A launcher to which the guest may move. */
 interface MigrationTarget {
   readonly guestMac?: string;
+  /** The guest runs in another VMI, of another namespace or cluster. */
+  readonly isReceiver?: boolean;
 }
 
 interface GuardedInterface {
@@ -92,7 +94,7 @@ export class PortGuard {
     // Multus sets the MAC address of the VM's spec on the interface; without one the target's interface has its own
     const mac =
       isTarget && attachment.mac === undefined
-        ? (target.guestMac ?? (await this.#recordedMac(claim, call)))
+        ? (target.guestMac ?? (await this.#recordedMac(claim, target, call)))
         : undefined;
     const rules = guardRules({
       mode: guard.mode,
@@ -171,8 +173,7 @@ export class PortGuard {
     try {
       const found = await findUnlessGone(client, VIRTUAL_MACHINE_INSTANCES, ref, { signal });
       if (found?.status?.nodeName === nodeName) return undefined;
-      const guestMac = found && guestMacOf(found, interfaceName);
-      return guestMac === undefined ? {} : { guestMac };
+      return found === undefined ? {} : migrationTargetOf(found, interfaceName);
     } catch (error) {
       if (isApiUnavailable(error)) return {};
       throw error;
@@ -180,27 +181,28 @@ export class PortGuard {
   }
 
   /** Claims on networks without IPAM record the MAC address. */
-  async #recordedMac(key: ClaimKey, { signal }: RequestContext): Promise<string> {
+  async #recordedMac(key: ClaimKey, { isReceiver }: MigrationTarget, { signal }: RequestContext): Promise<string> {
     const read = key && findUnlessGone<IPAMClaim>(this.#deps.client, IPAM_CLAIMS, key, { signal });
     const claim = await readResult(Promise.resolve(read));
     const mac = claim && recordedMacOf(claim);
     if (mac !== undefined) return mac;
     const subject = claim === undefined ? 'the claim of the guest' : `IPAMClaim ${objectKey(claim)}`;
-    throw new CniError(
-      CniCode.TryAgain,
-      `${subject} does not show the MAC address of the guest yet: the kubelet retries`,
-    );
+    const why = isReceiver
+      ? ', which comes from another namespace or cluster: write it as macAddress into the spec of this VM'
+      : ' yet: the kubelet retries';
+    throw new CniError(CniCode.TryAgain, `${subject} does not show the MAC address of the guest${why}`);
   }
 }
 
-/** Returns the MAC address that libvirt's domain has on an interface of the launcher. */
-function guestMacOf({ status }: VirtualMachineInstance, interfaceName: string): string | undefined {
+/** Finds the MAC address that libvirt's domain has on an interface of the launcher. */
+function migrationTargetOf({ status }: VirtualMachineInstance, interfaceName: string): MigrationTarget {
   const found = status?.interfaces?.find(
     (each) =>
       isReportedBy('domain', each) &&
       (each.podInterfaceName === interfaceName || podInterfaceName(each.name ?? '') === interfaceName),
   );
-  return parseMac(found?.mac ?? '');
+  const guestMac = parseMac(found?.mac ?? '');
+  return guestMac === undefined ? { isReceiver: !status?.nodeName } : { guestMac };
 }
 
 function claimKeyOf(grant: LeasedAddresses): ClaimKey {
