@@ -26,9 +26,12 @@ describe('the report of what a guest has', () => {
     now = 0;
   });
 
-  function report(address: string | undefined, options: { phase?: string; vmi?: string } = {}): GuestReport {
-    const { phase = 'Running', vmi = 'vmi-uid' } = options;
-    const spec = guestSpec([{ name: 'data', nad: 'data', sriov: {} }]);
+  function report(
+    address: string | undefined,
+    options: { phase?: string; vmi?: string; state?: string } = {},
+  ): GuestReport {
+    const { phase = 'Running', vmi = 'vmi-uid', state = 'up' } = options;
+    const spec = guestSpec([{ name: 'data', nad: 'data', sriov: {}, state }]);
     const workload = guestWorkload(spec);
     const infoSource = 'domain, guest-agent';
     const interfaces = [{ name: 'data', infoSource, ipAddresses: address === undefined ? [] : [address] }];
@@ -50,6 +53,12 @@ describe('the report of what a guest has', () => {
     now = GRACE_MS - 1;
     expect(report('10.1.0.7')).to.deep.equal({ condition: undefined, again: 1 });
     expect(report('10.1.0.5').condition).to.include({ status: 'True' });
+  });
+
+  it('shows nothing of an interface whose owner has set its link down', () => {
+    report(undefined, { state: 'down' });
+    now = GRACE_MS;
+    expect(report(undefined, { state: 'down' })).to.deep.equal({ condition: undefined });
   });
 
   it('shows a mismatch after the grace period', () => {

@@ -55,7 +55,7 @@ export class GuestReports {
   /** @param now by the monotonic clock, in milliseconds */
   report(claim: IPAMClaim, each: GuestInterface | undefined, { vmi }: ObservedGuestWorkload, now: number): GuestReport {
     const claimed = shownAddresses(claim);
-    if (vmi?.status?.phase !== 'Running' || each === undefined || claimed === undefined) {
+    if (vmi?.status?.phase !== 'Running' || each === undefined || each.isLinkDown || claimed === undefined) {
       this.#known.delete(claim.metadata.uid ?? '');
       return { condition: undefined };
     }

@@ -56,6 +56,8 @@ export interface GuestInterface {
   readonly isPodNetwork: boolean;
   /** The launcher has no interface for it. */
   readonly isSriov: boolean;
+  /** Its owner wants the link down (`state: down`), so the guest cannot ask for addresses. */
+  readonly isLinkDown: boolean;
   readonly mac: GuestMac;
   readonly source: AddressSource;
 }
@@ -85,6 +87,7 @@ export function guestInterfacesOf({ namespace, owner, spec }: GuestWorkload, vie
         vmNetwork: name,
         isPodNetwork: podNetworks.includes(name),
         isSriov: given?.sriov !== undefined,
+        isLinkDown: given?.state === 'down',
         mac: specifiedMac(given),
         source: network === undefined ? { kind: 'other' } : sourceOf(network, choice),
       },
