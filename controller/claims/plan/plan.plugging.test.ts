@@ -9,6 +9,10 @@ const running = launcher([{ nad: 'blue', claim: 'vm1.data' }], { status: [{ nad:
 const ended = launcher([{ nad: 'blue', claim: 'vm1.data' }], { phase: 'Succeeded', status: [{ nad: 'blue' }] });
 const plugged = [{ name: 'data', podInterfaceName: podInterfaceName('data') }];
 
+const DEVICE = { networks: [{ name: 'data', resourceClaim: {} }] };
+const withDevice = <T>(owner: T): T => ({ ...owner, spec: { template: { spec: DEVICE } } });
+const ofPodNetworksName = claim({ name: 'vm1.default', vmNetwork: 'default' });
+
 describe('the plan', () => {
   describe('for an interface that is unplugged', () => {
     const unplugged = launcher([], { status: [] });
@@ -22,6 +26,41 @@ describe('the plan', () => {
         name: 'releases the claim of an interface that is absent in a stopped VM',
         given: { vm: vm({ data: '!blue' }), claims: [claim()] },
         expect: ['release vm1.data'],
+      },
+      {
+        name: 'releases the claim of a stopped VM whose pod network has the name of the interface now',
+        given: { vm: vm({}), claims: [ofPodNetworksName] },
+        expect: ['release vm1.default'],
+      },
+      {
+        name: 'releases the claim of a running VM whose pod network has the name of the interface now',
+        given: {
+          vm: vm({}),
+          vmi: vmi({}, { interfaces: [{ name: 'default', podInterfaceName: 'eth0' }] }),
+          launchers: [launcher([], { status: [] })],
+          claims: [ofPodNetworksName],
+        },
+        expect: ['release vm1.default'],
+      },
+      {
+        name: 'keeps the claim of an interface with the name of the pod network while an earlier launcher has it',
+        given: {
+          vm: vm({}),
+          vmi: vmi({}),
+          launchers: [launcher([{ nad: 'blue', network: 'default', claim: 'vm1.default' }], { vmi: 'earlier' })],
+          claims: [ofPodNetworksName],
+        },
+        expect: ['wait for vm1.default'],
+      },
+      {
+        name: 'releases the claim of an interface whose name a device of a ResourceClaim has now',
+        given: {
+          vm: withDevice(vm({})),
+          vmi: { ...vmi({}, { interfaces: plugged }), spec: DEVICE },
+          launchers: [launcher([], { status: [] })],
+          claims: [claim()],
+        },
+        expect: ['release vm1.data', 'refuse NetworkNotServed on vm'],
       },
       {
         name: 'keeps the claim while a launcher refers to it',

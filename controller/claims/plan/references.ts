@@ -13,10 +13,11 @@ import {
   controllingVmi,
   networkStatuses,
   ordinalInterfaceName,
+  podInterfaceName,
   reportedIPsOf,
 } from '../../../api/pod.js';
 import { claimInterfaces } from '../../../api/vm-claims.js';
-import type { ObservedWorkload } from './observed-workload.js';
+import type { ObservedWorkload, OwnerSpec } from './observed-workload.js';
 
 /** Returns the names of the claims to which the pod refers, on its secondary networks and its primary one. */
 export function claimReferencesOf(pod: Pod): string[] {
@@ -53,10 +54,13 @@ function secondaryReferencesOf(pod: Pod): string[] {
   return readableSelectionsOf(pod)?.flatMap(({ claimReference }) => claimReference ?? []) ?? [];
 }
 
-/** Returns true for a claim of the VM's pod network, which every launcher of the VM has and nobody can unplug. */
-function isForPodNetwork(claim: IPAMClaim, { vmi }: ObservedWorkload): boolean {
-  const podNetwork = vmi?.spec.podNetwork;
-  return podNetwork !== undefined && claimVmNetworkOf(claim) === podNetwork;
+/**
+ * Returns true for a claim of the pod network of a VM, which every launcher of the VM has and nobody can unplug. A secondary network may have had
+ * its name before.
+ */
+export function isForPodNetwork(claim: IPAMClaim, { podNetwork }: Pick<OwnerSpec, 'podNetwork'>): boolean {
+  const isNamed = podNetwork !== undefined && claimVmNetworkOf(claim) === podNetwork;
+  return isNamed && claim.spec.interface !== podInterfaceName(podNetwork);
 }
 
 /**
@@ -65,7 +69,7 @@ function isForPodNetwork(claim: IPAMClaim, { vmi }: ObservedWorkload): boolean {
  */
 export function mayUseClaim(pod: Pod, claim: IPAMClaim, observed: ObservedWorkload): boolean {
   const selections = readableSelectionsOf(pod);
-  if (selections === undefined || isForPodNetwork(claim, observed)) return true;
+  if (selections === undefined || (observed.vmi && isForPodNetwork(claim, observed.vmi.spec))) return true;
   const isOfClaim = attachmentMatcher(claim, observed);
   const isRequested = selections.some((selection) =>
     selection.claimReference === undefined

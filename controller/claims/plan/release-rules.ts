@@ -5,7 +5,7 @@ import { CLAIM_FINALIZER, CLAIM_VM_NETWORK, ORPHAN_FINALIZER } from '../../../ap
 import { isTerminal } from '../../../api/pod.js';
 import { hasNoOwner } from '../../../api/vm-claims.js';
 import type { Action } from './action.js';
-import { mayUseClaim, refersTo } from './references.js';
+import { isForPodNetwork, mayUseClaim, refersTo } from './references.js';
 import { successorOf } from './claim-object.js';
 import type { OwnerClaims } from './desired.js';
 import type { DesiredClaim } from './desired-claim.js';
@@ -56,7 +56,8 @@ export function releaseAfterUnplug(
   const isServed = byOwner.some(
     (each) => each.owner.uid === owner.uid && each.claims.some((desired) => desired.vmNetwork === vmNetwork),
   );
-  const isUnserved = !isServed && isPodNetworkOf(owner, vmNetwork, observed);
+  // a claim of the pod network outlives its primary network and the feature gate, as other claims outlive their NAD
+  const isUnserved = !isServed && specsOf(owner, observed).some((spec) => isForPodNetwork(claim, spec));
   if (vmNetwork === undefined || isUnserved) return releaseUnknownInterface(owned, observed);
   const isSwapped = isServed || isOnOtherNetwork(owned, vmNetwork, observed);
   const isUsed = runningLaunchersOf(owner.uid, observed).some((pod) => mayUseClaim(pod, claim, observed));
@@ -68,11 +69,6 @@ export function releaseAfterUnplug(
     keepReason,
     isSwapped ? 'its interface has another claim or network now' : describeLoss(owned, vmNetwork, observed),
   );
-}
-
-/** A claim of the pod network outlives its primary network and the feature gate, as other claims outlive their NAD. */
-function isPodNetworkOf(owner: ClaimOwner, vmNetwork: string | undefined, observed: ObservedWorkload): boolean {
-  return vmNetwork !== undefined && specsOf(owner, observed).some((spec) => spec.podNetwork === vmNetwork);
 }
 
 function specsOf({ uid }: ClaimOwner, observed: ObservedWorkload): OwnerSpec[] {
@@ -98,8 +94,10 @@ function isReported({ owner }: OwnedClaim, vmNetwork: string, observed: Observed
 function isOnOtherNetwork({ claim, owner }: OwnedClaim, vmNetwork: string, observed: ObservedWorkload): boolean {
   const { networks } = observed;
   const vmi = runningVmiOf(observed);
-  const current = vmi?.owner.uid === owner.uid ? vmi.spec.servedNetworks.get(vmNetwork) : undefined;
-  if (current === undefined) return false;
+  if (vmi?.owner.uid !== owner.uid) return false;
+  const current = vmi.spec.servedNetworks.get(vmNetwork);
+  // the name may be that of the pod network or of a device now
+  if (current === undefined) return vmi.spec.networkNames.has(vmNetwork);
   const lookup = networks.get(current.nadKey);
   const network = lookup?.found && lookup.config.ok ? lookup.config.network.name : claim.spec.network;
   return current.nadKey !== claimNadOf(claim) || network !== claim.spec.network;
