@@ -51,7 +51,11 @@ export const WHEREABOUTS_KEYS = {
 
 /** Keys on which pools do not depend: agents pass them to the pod. */
 export const PASSED_KEYS = {
-  routes: { type: 'object[]', meaning: 'Routes of the pod, in the format of CNI: dst and gw.' },
+  routes: {
+    type: 'object[]',
+    meaning:
+      'Routes of the pod, in the format of CNI: dst and gw. Those of a family of which it has no address are left out.',
+  },
   dns: { type: 'object', meaning: 'DNS settings of the pod, in the format of CNI.' },
 } as const satisfies Record<string, IpamKey>;
 

@@ -37,12 +37,19 @@ describe('the result of an ADD', () => {
       ],
       dns: { nameservers: ['10.0.0.53'], domain: 'a.example', search: ['a.example'], options: ['ndots:2'], odd: 1 },
     };
-    expect(addResult('1.1.0', [], readResultExtras(ipam, 'ipam'))).to.deep.equal({
+    expect(addResult('1.1.0', GRANT, readResultExtras(ipam, 'ipam'))).to.deep.include({
       cniVersion: '1.1.0',
-      ips: [],
       routes: [{ dst: '0.0.0.0/0' }, { dst: '10.1.0.0/16', gw: '10.0.0.2', mtu: 1400 }, { dst: '::/0' }],
       dns: { nameservers: ['10.0.0.53'], domain: 'a.example', search: ['a.example'], options: ['ndots:2'] },
     });
     expect(readResultExtras({ routes: null, dns: null }, 'ipam')).to.deep.equal(NOTHING);
+  });
+
+  it('has only routes of families of which it has an address, because the kernel refuses others', () => {
+    const extras = readResultExtras({ routes: [{ dst: '10.1.0.0/16' }, { dst: '::/0', gw: 'fd00::1' }] }, 'ipam');
+    expect(addResult('1.1.0', GRANT.slice(0, 1), extras)).to.have.deep.property('routes', [{ dst: '10.1.0.0/16' }]);
+    expect(addResult('1.1.0', GRANT.slice(1), extras)).to.have.deep.property('routes', [
+      { dst: '::/0', gw: 'fd00::1' },
+    ]);
   });
 });

@@ -1,6 +1,7 @@
 import type { CniVersion } from '../../api/networks/cni-version.js';
 import { isRecord } from '../../api/json.js';
 import { type Address, BITS, formatAddress } from '../../addressing/address/address.js';
+import { parseCidr } from '../../addressing/address/cidr.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
 import type { ResultExtras } from '../../addressing/pool/result-extras.js';
@@ -41,6 +42,8 @@ export function grantedAddress(
 
 /**
  * Builds the abbreviated result of an IPAM plugin (CNI spec 1.1, section 5.1.3), without interfaces: those belong to the calling plugin.
+ * Routes of a family without an address are left out: the kernel refuses them, and the calling plugin would fail. A claim keeps its families when its
+ * NAD gets another one.
  */
 export function addResult(version: CniVersion, grant: Grant, { routes, dns }: ResultExtras): object {
   const namesFamilies = version.startsWith('0.');
@@ -49,7 +52,8 @@ export function addResult(version: CniVersion, grant: Grant, { routes, dns }: Re
     address: `${formatAddress(address)}/${prefixLength}`,
     ...(gateway !== undefined && { gateway: formatAddress(gateway) }),
   }));
-  return { cniVersion: version, ips, ...(routes.length > 0 && { routes }), dns };
+  const usable = routes.filter(({ dst }) => grant.some(({ address }) => address.family === parseCidr(dst).family));
+  return { cniVersion: version, ips, ...(usable.length > 0 && { routes: usable }), dns };
 }
 
 /** The exit code and output of the plugin. */
