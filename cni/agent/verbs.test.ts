@@ -219,9 +219,27 @@ describe('the CNI verbs', () => {
       expect(await world.perform('STATUS', V11)).to.equal(undefined);
     });
 
+    it('succeeds if only addresses of a family are left that the pool no longer has', async () => {
+      const { status, ...pool } = filled(1);
+      const ipv6 = { capacity: 1, leased: 1, cooling: 0, free: 0, reserved: 0 };
+      world.pools = [{ ...pool, status: { ...status!, ipv4: { ...status! }, ipv6 } }];
+      expect(await world.perform('STATUS', V11)).to.equal(undefined);
+    });
+
     const reasons: { name: string; change: () => void; says: string }[] = [
       { name: 'the caches are not filled', change: () => (world.missing = 'not listed yet: pods'), says: 'pods' },
       { name: 'the pool is full', change: () => (world.pools = [filled(0)]), says: 'full: 254 of 254 leased' },
+      {
+        name: 'one family of the pool is full',
+        change: () => {
+          const counts = { leased: 2, cooling: 0, reserved: 0 };
+          const ipv4 = { ...counts, capacity: 2, free: 0 };
+          const ipv6 = { ...counts, capacity: 2 ** 53 - 1, free: 2 ** 53 - 1 };
+          const { metadata, spec } = adminPool('blue', { subnets: [{ cidr: '10.0.0.0/30' }, { cidr: 'fd00::/64' }] });
+          world.pools = [{ metadata, spec, status: { ...ipv6, leased: 4, heldByStopped: 0, ipv4, ipv6 } }];
+        },
+        says: 'full for IPv4: 2 of 2 leased',
+      },
       {
         name: 'the pool is invalid',
         change: () => (world.pools = [adminPool('blue', { cidr: '10.0.0.1/24' })]),

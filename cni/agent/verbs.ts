@@ -1,8 +1,9 @@
 import { SUPPORTED_VERSIONS } from '../../api/networks/cni-version.js';
-import type { AddressPool } from '../../api/address-pool.js';
+import { type AddressPool, familyCountsOf } from '../../api/address-pool.js';
 import { joinKey, objectKey } from '../../api/meta.js';
 import { controllingVmi } from '../../api/pod.js';
-import { type Address, formatAddress, sameAddress } from '../../addressing/address/address.js';
+import { type Address, formatAddress, formatFamily, sameAddress } from '../../addressing/address/address.js';
+import { poolFullSubject } from '../../addressing/allocator/refusal-messages.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import { abortable } from '../../kube/transport/deadline.js';
 import { type AddContext, AddOrder } from './add-order.js';
@@ -231,16 +232,21 @@ function unavailableReason(
 ): string | undefined {
   const known = lookup.adminPools(network);
   if (!known.some(({ namespaces }) => namespaces === undefined)) return undefined;
-  const serving = known.filter(({ state }) => state.kind === 'served');
+  const serving = known.flatMap(({ state }) => (state.kind === 'served' ? state.pool : []));
   if (serving.length === 0) {
     const reasons = known.flatMap(({ state }) => (state.kind === 'served' ? [] : state.message));
     return [`no AddressPool serves network ${network}`, ...reasons].join(': ');
   }
-  const full = serving.map(({ name }) => fullReason(name, lookup.writtenPool(name)));
+  const full = serving.map((pool) => fullReason(pool, lookup.writtenPool(pool.name)));
   return full.every((each) => each !== undefined) ? full.join('; ') : undefined;
 }
 
-function fullReason(name: string, pool: AddressPool | undefined): string | undefined {
-  const { free, leased, capacity } = pool?.status ?? {};
-  return free === 0 ? `pool ${name} is full: ${leased ?? 0} of ${capacity ?? 0} leased` : undefined;
+/** A pod needs an address of each family. */
+function fullReason(pool: Pool, written: AddressPool | undefined): string | undefined {
+  const counts = written?.status === undefined ? [] : familyCountsOf(written.status);
+  const [reason] = pool.families.flatMap((family) => {
+    const own = counts.find((each) => each.family === '' || each.family === formatFamily(family));
+    return own?.free === 0 ? `${poolFullSubject(pool, family)}: ${own.leased} of ${own.capacity} leased` : [];
+  });
+  return reason;
 }

@@ -27,7 +27,8 @@ class OnePool {
   });
 
   write(leased: number, findings = [READY]) {
-    return this.writer.write(this.cached, { ...COUNTS, leased, free: 9 - leased, conditions: findings });
+    const ipv4 = { ...COUNTS, leased, free: 9 - leased };
+    return this.writer.write(this.cached, { ...ipv4, free: 99, ipv4, conditions: findings });
   }
 
   /** The conditions that changed, or how long the write was delayed. */
@@ -51,7 +52,7 @@ describe('the status writer of a pool', () => {
   it('writes at once, and then not for a second', async () => {
     const one = new OnePool();
     await one.write(1);
-    expect(one.stored.status).to.include({ leased: 1, free: 8 });
+    expect(one.stored.status).to.include({ leased: 1, free: 99 });
     expect(one.writer.msUntilDue(one.cached)).to.equal(1_000);
     one.clock.advanceTo(one.clock.now() + 400);
     expect(one.writer.msUntilDue(one.cached)).to.equal(600);
@@ -82,13 +83,12 @@ describe('the status writer of a pool', () => {
     expect(await one.writeLater(1_000, 2, [{ ...serving, message: 'other leases' }])).to.equal(59_000);
   });
 
-  it('writes at once that the pool is full, or no longer full', async () => {
+  it('writes at once that a family of the pool is full, or no longer full', async () => {
     const one = new OnePool();
     await one.write(1);
     expect(await one.writeLater(1_000, 9)).to.deep.equal([]);
-    expect(one.stored.status?.free).to.equal(0);
+    expect(one.stored.status?.ipv4?.free).to.equal(0);
     expect(await one.writeLater(1_000, 8)).to.deep.equal([]);
-    expect(one.stored.status?.free).to.equal(1);
     expect(await one.writeLater(1_000, 7)).to.equal(59_000);
   });
 

@@ -1,4 +1,4 @@
-import type { AddressPool, AddressPoolStatus } from '../../api/address-pool.js';
+import { type AddressPool, type AddressPoolStatus, familyCountsOf } from '../../api/address-pool.js';
 import { type Condition, isNewer } from '../../api/meta.js';
 import { COUNTS } from '../../addressing/address-states.js';
 import type { CallOptions, Client } from '../../kube/client.js';
@@ -139,12 +139,17 @@ export class PoolStatusWriter {
   }
 }
 
-/** Whether users wait for the write: a condition changed, a new spec was observed, or the pool became full or is no longer full, which CNI STATUS reports. */
+/** Whether users wait for the write: a condition changed, a new spec was observed, or a family of the pool became full or is no longer full, which CNI STATUS reports. */
 function isUrgent(before: AddressPoolStatus | undefined, after: AddressPoolStatus): boolean {
   if (before?.observedGeneration !== after.observedGeneration) return true;
-  if ((before?.free === 0) !== (after.free === 0)) return true;
+  if (fullFamiliesOf(before) !== fullFamiliesOf(after)) return true;
   if (before?.conditions?.length !== after.conditions?.length) return true;
   return transitionsOf(after.conditions, before?.conditions).length > 0;
+}
+
+function fullFamiliesOf(status: AddressPoolStatus | undefined): string {
+  const full = status === undefined ? [] : familyCountsOf(status).filter(({ free }) => free === 0);
+  return full.map(({ family }) => family || 'all').join();
 }
 
 function transitionsOf(after: readonly Condition[] = [], before: readonly Condition[] = []): Condition[] {
