@@ -88,12 +88,10 @@ type dhcp6Verdict struct {
 // table is stale or the address is not confirmed, unless the client already has it. A stale table never tells a client
 // that its address is wrong.
 func decideDHCP6(m *dhcpv6.Message, in dhcp6Case) (verdict dhcp6Verdict) {
-	hasServer, isOwn := false, false
-	if server := m.Options.ServerID(); server != nil {
-		hasServer, isOwn = true, bytes.Equal(server.ToBytes(), in.own)
-	}
-	isNamed := isOwn && m.Options.ClientID() != nil
-	isForAll := !hasServer && m.Options.ClientID() != nil
+	server, client := m.GetOneOption(dhcpv6.OptionServerID), m.GetOneOption(dhcpv6.OptionClientID)
+	isOwn := server != nil && bytes.Equal(server.ToBytes(), in.own)
+	isNamed := isOwn && client != nil
+	isForAll := server == nil && client != nil
 	hasTabled := namesOnly(m, in.tabled)
 	afterProbe := !in.isFresh || !in.isConfirmed
 	reply := dhcp6Verdict{answer: answer6}
@@ -136,7 +134,7 @@ func decideDHCP6(m *dhcpv6.Message, in dhcp6Case) (verdict dhcp6Verdict) {
 			}
 		}
 	case dhcpv6.MessageTypeInformationRequest:
-		if isOwn || !hasServer {
+		if (isOwn || server == nil) && countIAs(m) == 0 { // section 16.12
 			verdict = reply
 		}
 	case dhcpv6.MessageTypeRelease, dhcpv6.MessageTypeDecline:

@@ -22,23 +22,27 @@ func parseDHCP6(d datagram) *dhcpv6.Message {
 	}
 	message := &dhcpv6.Message{MessageType: dhcpv6.MessageType(d.payload[0]), TransactionID: dhcpv6.TransactionID(d.payload[1:4])}
 	err := message.Options.FromBytesWithParser(d.payload[4:], parseOption6)
-	if err != nil || len(message.Options.IANA())+len(message.Options.IATA())+len(message.Options.IAPD()) > maxIAs {
+	if err != nil || countIAs(message) > maxIAs {
 		return nil
 	}
 	return message
+}
+
+func countIAs(m *dhcpv6.Message) int {
+	return len(m.Options.IANA()) + len(m.Options.IATA()) + len(m.Options.IAPD())
 }
 
 // fixedBytes6 has the bytes of an option before the options in it.
 var fixedBytes6 = map[dhcpv6.OptionCode]int{dhcpv6.OptionIANA: 12, dhcpv6.OptionIATA: 4, dhcpv6.OptionIAPD: 12, dhcpv6.OptionIAAddr: 24}
 
 // parseOption6 parses the options that an answer depends on. Others stay bytes: the library expands compressed names, and
-// those of one message can need 100 MB.
+// those of one message can need 100 MB. So do DUIDs, which servers only compare (RFC 8415, section 11).
 func parseOption6(code dhcpv6.OptionCode, b []byte) (dhcpv6.Option, error) {
 	if len(b) < fixedBytes6[code] {
 		return nil, io.ErrUnexpectedEOF
 	}
 	switch code {
-	case dhcpv6.OptionClientID, dhcpv6.OptionServerID, dhcpv6.OptionORO:
+	case dhcpv6.OptionORO:
 		return dhcpv6.ParseOption(code, b)
 	case dhcpv6.OptionIANA:
 		ia := &dhcpv6.OptIANA{IaId: [4]byte(b)}

@@ -47,6 +47,7 @@ func TestAnswersOfDHCPv6(t *testing.T) {
 		{"CONFIRM without an address", from6(guestMAC, dhcpv6.MessageTypeConfirm, iaOf(1)), answers{none, none}, false, false, success},
 		{"INFORMATION-REQUEST", from6(guestMAC, dhcpv6.MessageTypeInformationRequest), answers{reply, reply}, false, false, success},
 		{"INFORMATION-REQUEST of another server", from6(guestMAC, dhcpv6.MessageTypeInformationRequest, peer), answers{none, none}, false, false, success},
+		{"INFORMATION-REQUEST with an identity association", from6(guestMAC, dhcpv6.MessageTypeInformationRequest, iaOf(1)), answers{none, none}, false, false, success},
 		{"RELEASE", from6(guestMAC, dhcpv6.MessageTypeRelease, own, iaOf(1, tabled)), answers{reply, reply}, false, false, success},
 		{"DECLINE", from6(guestMAC, dhcpv6.MessageTypeDecline, own, iaOf(1, tabled)), answers{reply, reply}, false, false, success},
 		{"DECLINE to another server", from6(guestMAC, dhcpv6.MessageTypeDecline, peer, iaOf(1, tabled)), answers{none, none}, false, false, success},
@@ -152,6 +153,18 @@ func TestOnlyTheFirstIdentityAssociationGetsAnAddress(t *testing.T) {
 	}
 	if prefix := got.Options.OneIAPD(); prefix.Options.Status().StatusCode != iana.StatusNoPrefixAvail {
 		t.Errorf("got %s", prefix)
+	}
+}
+
+// RFC 8415, section 11: a server only compares them.
+func TestClientWithADUIDThatIsNotAsLongAsItsTypeSaysIsAnswered(t *testing.T) {
+	w := newWorld(t)
+	w.obeyLines(`{"fresh":{"forMs":30000}}`)
+	client := fromHex("0001 0006 0004 01020304") // that of a UUID has 18 bytes
+	solicit := append(append(fromHex("01 010203"), client...), fromHex("0003 000c 00000001 00000000 00000000")...)
+	sent := w.hear(frame6(guestMAC, guestLinkLocal, solicit))
+	if len(sent) != 1 || !bytes.Contains(sent[0], client) {
+		t.Fatalf("sent %x; dropped: %v", sent, w.counter.dropped)
 	}
 }
 
