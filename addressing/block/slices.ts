@@ -1,6 +1,6 @@
 import { BITS, type Family } from '../address/address.js';
 import { type Range, RangeSet, lastIndexWhere } from '../address/ranges.js';
-import { type Cidr, firstOf, lastOf, networkOf } from '../address/cidr.js';
+import { type Cidr, firstOf, lastOf, networkOf, rangeOf } from '../address/cidr.js';
 import { type Pool, addressesOf } from '../pool/pool.js';
 import type { Subnet } from '../pool/subnet.js';
 
@@ -68,10 +68,15 @@ export class Slices {
     return this.#openUpTo(last) - this.#openUpTo(first - 1n);
   }
 
-  /** Yields all slices in order. There can be too many to iterate over all of them. */
-  *all(): Iterable<Cidr> {
-    for (const { prefixLength, hostBits, numbers } of this.#subnets) {
-      for (const { first, last } of numbers.ranges) {
+  /**
+   * Yields the slices in order. There can be too many to iterate over all of them.
+   * @param without a slice with an address of these is left out; one range can contain very many slices
+   */
+  *all(without = RangeSet.EMPTY): Iterable<Cidr> {
+    for (const { cidr, prefixLength, hostBits, numbers } of this.#subnets) {
+      const { ranges } = without.intersect(RangeSet.of([rangeOf(cidr)]));
+      const others = ranges.map(({ first, last }) => ({ first: first >> hostBits, last: last >> hostBits }));
+      for (const { first, last } of numbers.subtract(RangeSet.of(others)).ranges) {
         for (let number = first; number <= last; number++) {
           yield { family: this.family, base: number << hostBits, prefixLength };
         }

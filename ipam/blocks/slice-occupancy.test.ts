@@ -14,4 +14,11 @@ describe('the occupancy of slices', () => {
     const found = [...use.unlent(4, lent)].map(({ cidr, free }) => `${formatCidr(cidr)} ${free}`);
     expect(found).to.deep.equal(['10.4.0.0/30 3']);
   });
+
+  it('finds the next slice after a block that was lent when blocks of the pool were much larger', () => {
+    const pool = compiledPool({ subnets: [{ cidr: 'fd00::/64' }], blockSize: { ipv6: 122 } });
+    const use = new SliceOccupancy(pool, { occupiedIn: () => [], onChange: () => () => undefined });
+    const [first] = use.unlent(6, rangesOf([parseCidr('fd00::/80')], 6));
+    expect(first && formatCidr(first.cidr)).to.equal('fd00::1:0:0:0/122');
+  });
 });

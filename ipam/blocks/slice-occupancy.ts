@@ -77,8 +77,7 @@ export class SliceOccupancy {
     const most = toSafeNumber(1n << BigInt(BITS[family] - this.pool.blockSize[family]));
     const others: UnlentSlice[] = [];
     let compared = 0;
-    for (const cidr of slices.all()) {
-      if (lent.overlaps(rangeOf(cidr))) continue;
+    for (const cidr of slices.all(lent)) {
       compared++;
       const free = this.freeIn(cidr);
       if (free === most) yield { cidr, free };
