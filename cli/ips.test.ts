@@ -50,8 +50,8 @@ const VMS = Object.entries({ asleep: 'Stopped', starting: 'Starting' }).map(([na
 }));
 const LEASES = [
   lease('10.0.0.5', { owner: { kind: 'IPAMClaim', namespace: 'a', name: 'keeper.data', uid: 'claim-keeper' } }),
-  lease('10.0.0.7', { owner: POD, interface: 'net1', node: 'node-1' }),
-  lease('fd00::7', { owner: POD, interface: 'net1', node: 'node-1' }),
+  lease('203.0.113.7', { owner: POD, interface: 'net1', node: 'node-1' }),
+  lease('2001:db8::7', { owner: POD, interface: 'net1', node: 'node-1' }),
   lease('10.0.0.8', { owner: POD, interface: 'net2' }),
   lease('10.0.0.9', { owner: { ...POD, uid: 'old' }, releasedAt: '2026-01-01T00:00:00Z' }),
   lease('10.0.0.10', {}),
@@ -94,7 +94,7 @@ describe('the list of addresses', () => {
       'VM | removed | data | a/blue | 10.0.0.4/24 | Running (virt-launcher-removed-x)',
       'VM | starting | data | a/blue | 10.0.0.3/24 | Starting',
       'VM | unread | data | a/blue | 10.0.0.2/24 | Not in use',
-      'Pod | p | net1 | 10.0.0.7 fd00::7 | blue.a | Running (node-1)',
+      'Pod | p | net1 | 203.0.113.7 2001:db8::7 | blue.a | Running (node-1)',
       'Pod | p | net2 | 10.0.0.8 | blue.a | Running',
     ]);
     const leases = { labelSelector: 'ipam.holdfast.dev/owner-namespace=a' };

@@ -3,6 +3,7 @@ import { type IPAMClaim, labelValue, claimNadOf, claimOwnerOf, claimVmNetworkOf 
 import { omitUndefined } from '../api/json.js';
 import { isBeingDeleted, joinKey, objectKey } from '../api/meta.js';
 import { IPS_ALLOCATED, LEASE_OWNER_NAMESPACE } from '../api/names.js';
+import { compareAddresses, formatAddress, readAddress } from '../addressing/address/address.js';
 import type { Client } from '../kube/client.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS, VIRTUAL_MACHINES } from '../kube/resources.js';
 import type { CommonOptions } from './command.js';
@@ -123,7 +124,10 @@ function rowsOfPod(leases: readonly HeldLease[]): IpsRow[] {
       kind: 'Pod',
       interface: name,
       nad: '',
-      addresses: own.map(({ address }) => address).sort(),
+      addresses: own
+        .flatMap(({ address }) => readAddress(address) ?? [])
+        .toSorted(compareAddresses)
+        .map(formatAddress),
       pool,
       state: node ? `Running (${node})` : 'Running',
     };

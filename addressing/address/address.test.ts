@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { anyAddress, ipv6Groups } from '../testing/addresses.js';
 import {
   AddressError,
+  compareAddresses,
   formatAddress,
   formatFamily,
   parseAddress,
@@ -191,6 +192,13 @@ describe('sameAddress', () => {
   it('distinguishes the families', () => {
     expect(sameAddress(parseAddress('0.0.0.1'), parseAddress('::1'))).to.equal(false);
     expect(sameAddress(parseAddress('0.0.0.1'), parseAddress('0.0.0.1'))).to.equal(true);
+  });
+});
+
+describe('compareAddresses', () => {
+  it('sorts IPv4 first, then by value', () => {
+    const texts = ['203.0.113.9', '203.0.113.10', '2001:db8::9', '2001:db8::a', '2001:db8::10'];
+    expect(texts.map(parseAddress).toReversed().sort(compareAddresses).map(formatAddress)).to.deep.equal(texts);
   });
 });
 

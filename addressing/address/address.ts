@@ -102,6 +102,11 @@ export function sameAddress(a: Address, b: Address): boolean {
   return a.family === b.family && a.value === b.value;
 }
 
+/** Sorts IPv4 first, then by value. */
+export function compareAddresses(a: Address, b: Address): number {
+  return a.family - b.family || (a.value < b.value ? -1 : a.value > b.value ? 1 : 0);
+}
+
 /** True for addresses in ::ffff:0:0/96, which many programs read as IPv4. */
 function isMapped({ family, value }: Address): boolean {
   return family === 6 && value >> 32n === 0xffffn;

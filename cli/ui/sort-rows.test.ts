@@ -20,6 +20,14 @@ describe('The order of rows on the web page', () => {
     expect(names(sortedList(rows, 'addresses', VM_SORTS))).to.equal('vm10 vm2');
   });
 
+  it('sorts IPv6 addresses by their values, after those of IPv4', () => {
+    const texts = ['fd00::10/64', 'fd00::a/64', '2001:db8::1:0/64', '203.0.113.9/24', 'fd00::9/64'];
+    const rows = texts.map((text) => vmRow(text, { addresses: [text] }));
+    expect(names(sortedList(rows, 'addresses', VM_SORTS))).to.equal(
+      '203.0.113.9/24 2001:db8::1:0/64 fd00::9/64 fd00::a/64 fd00::10/64',
+    );
+  });
+
   it('shows what is wrong, and what is nearly full, first', () => {
     const rows = [poolOf('a', 50), poolOf('b', 0, 1), poolOf('c', 7)];
     expect(names(sortedList(rows, '-problems', POOL_SORTS))).to.equal('b a c');

@@ -1,3 +1,4 @@
+import { readAddress } from '../../addressing/address/address.js';
 import { joinKey } from '../../api/meta.js';
 import { MAX_ROWS, boundedList } from './bounds.js';
 import type { BoundedList, PoolRow, VmRow } from './protocol.js';
@@ -17,11 +18,11 @@ export const VM_SORTS: Readonly<Record<string, SortKey<VmRow>>> = {
   vm: ({ namespace, name }) => joinKey(namespace, name),
   status: ({ status }) => status,
   node: ({ node }) => node,
-  addresses: ({ addresses }) => addresses[0] ?? '',
+  addresses: ({ addresses: [first = ''] }) => addressKey(first),
   problem: ({ problem }) => problem,
 };
 
-/** vm2 and 10.0.0.2 stand before vm10 and 10.0.0.10. */
+/** vm2 stands before vm10. */
 const TEXTS = new Intl.Collator('en', { numeric: true });
 const PASSES = 64;
 
@@ -52,6 +53,12 @@ export function sortedList<Row>(
     first = first.sort(compare).slice(0, MAX_ROWS);
   }
   return { rows: first.map(({ row }) => row), total: rows.length };
+}
+
+/** fd00::a stands before fd00::10. */
+function addressKey(text: string): string {
+  const address = readAddress(text);
+  return address === undefined ? text : `${address.family} ${address.value}`;
 }
 
 function compareKeys(a: string | number, b: string | number): number {

@@ -92,6 +92,14 @@ describe('kubectl holdfast who', () => {
     const { data } = await findHoldersOfMac(MAC, cluster.client, RELEASED);
     expect(data).to.deep.equal({ mac: MAC, holders: [HELD] });
     expect(cluster.reads).to.include('addressleases?ipam.holdfast.dev/mac=02-00-00-00-00-01');
+    const rows = ['10.0.0.10', '10.0.0.9'].map((address) => {
+      const spec = { ...lease.spec, address };
+      return { ...lease, metadata: { ...lease.metadata, name: `blue.${address.replaceAll('.', '-')}` }, spec };
+    });
+    cluster.put(ADDRESS_LEASES, ...rows);
+    const { data: all } = await findHoldersOfMac(MAC, cluster.client, RELEASED);
+    const { holders: found } = all as { holders: { address: string }[] };
+    expect(found.map(({ address }) => address)).to.deep.equal(['10.0.0.5', '10.0.0.9', '10.0.0.10']);
     const none = await findHoldersOfMac('02:00:00:00:00:02', cluster.client, RELEASED);
     expect(none.lines(false)).to.deep.equal(['no address is leased to 02:00:00:00:00:02']);
   });

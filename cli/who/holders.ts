@@ -3,7 +3,7 @@ import { addressSpaceOf } from '../../api/address-pool.js';
 import { type IPAMClaim, claimOwnerOf, labelValue } from '../../api/ipam-claim.js';
 import { IPAM_CLAIM_KIND, LEASE_MAC } from '../../api/names.js';
 import { LAUNCHER_SELECTOR } from '../../api/pod.js';
-import { type Address, formatAddress } from '../../addressing/address/address.js';
+import { type Address, compareAddresses, formatAddress, parseAddress } from '../../addressing/address/address.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
 import { describeLock } from '../../addressing/lease/lease-network-data.js';
 import {
@@ -97,7 +97,8 @@ export async function findHoldersOfMac(mac: string, client: ReadClient, now: num
 }
 
 function outputOf(asked: object, rows: HolderRow[], none: string): Output {
-  rows.sort((a, b) => a.addressSpace.localeCompare(b.addressSpace) || a.address.localeCompare(b.address));
+  const address = ({ address: text }: HolderRow) => parseAddress(text);
+  rows.sort((a, b) => a.addressSpace.localeCompare(b.addressSpace) || compareAddresses(address(a), address(b)));
   return {
     data: { ...asked, holders: rows },
     lines: (isWide) => (rows.length === 0 ? [none] : tableLines(COLUMNS, rows, isWide)),

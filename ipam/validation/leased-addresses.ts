@@ -1,4 +1,4 @@
-import type { Address } from '../../addressing/address/address.js';
+import { type Address, compareAddresses } from '../../addressing/address/address.js';
 import { isHeldOrReserved } from '../../addressing/lease/lease.js';
 import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
 import { type AddressPool, addressSpaceOf } from '../../api/address-pool.js';
@@ -74,7 +74,11 @@ function leasesLeftOut(before: Pool | undefined, after: Pool, leases: Iterable<P
 
 /** Formats leases in the order of their addresses: see {@link formatLeases}. */
 export function describeLeases(leases: readonly PoolLease[], reader?: string): string {
-  return formatLeases([...leases].sort(byAddress), leases.length, reader);
+  return formatLeases(
+    [...leases].sort((a, b) => compareAddresses(a.address, b.address)),
+    leases.length,
+    reader,
+  );
 }
 
 /** Formats a number of leases, as `1 leased address`. */
@@ -84,9 +88,4 @@ export function countLeases({ length }: readonly PoolLease[]): string {
 
 function hasAddress(pool: Pool, address: Address): boolean {
   return subnetOf(pool, address)?.leasable.has(address.value) ?? false;
-}
-
-function byAddress({ address: a }: PoolLease, { address: b }: PoolLease): number {
-  if (a.family !== b.family) return a.family - b.family;
-  return a.value < b.value ? -1 : a.value > b.value ? 1 : 0;
 }
