@@ -64,7 +64,13 @@ export const ATTACKS: readonly Attack[] = [
     write: (attacker, n) =>
       putNetwork(attacker.client, 'copy', {
         namespace: attacker.namespace,
-        config: { name: VICTIM_NETWORK.name, type: 'bridge', bridge: `br-${n % 2}`, ipam: { type: 'holdfast' } },
+        config: {
+          cniVersion: '1.0.0',
+          name: VICTIM_NETWORK.name,
+          type: 'bridge',
+          bridge: `br-${n % 2}`,
+          ipam: { type: 'holdfast' },
+        },
       }),
   },
   {
@@ -119,7 +125,7 @@ export const ATTACKS: readonly Attack[] = [
     perSecond: 20,
     prepare: (attacker) => putNads(attacker, POOLS - 1, (n) => longestIpam(attacker, 100 + n)),
     write: (attacker) => {
-      const config = JSON.stringify({ name: 'dry', type: 'bridge', ...longestIpam(attacker, 99) });
+      const config = JSON.stringify({ cniVersion: '1.0.0', name: 'dry', type: 'bridge', ...longestIpam(attacker, 99) });
       const metadata = { namespace: attacker.namespace, name: 'dry' };
       return attacker.client.create(NETWORK_ATTACHMENT_DEFINITIONS, { metadata, spec: { config } }, { dryRun: true });
     },
@@ -185,7 +191,8 @@ async function putNads(attacker: Attacker, count: number, more: (n: number) => o
 }
 
 function putNad({ client, namespace }: Attacker, n: number, more: object) {
-  const config = { name: `${namespace}-${n}`, type: 'bridge', bridge: `br-${n}`, allowPersistentIPs: true, ...more };
+  const plugin = { type: 'bridge', bridge: `br-${n}`, allowPersistentIPs: true, ...more };
+  const config = { cniVersion: '1.0.0', name: `${namespace}-${n}`, ...plugin };
   return putNetwork(client, `n${n}`, { namespace, config });
 }
 

@@ -164,7 +164,7 @@ describe('The webhook with a real API server', function () {
   });
 
   it('adds capacity requests to pods in namespaces that opted in, but never to launchers with a claim', async () => {
-    const config = JSON.stringify({ name: 'net', type: 'bridge', ipam: { type: 'holdfast' } });
+    const config = JSON.stringify({ cniVersion: '1.0.0', name: 'net', type: 'bridge', ipam: { type: 'holdfast' } });
     const nad = { metadata: { name: 'pods', namespace: NAMESPACE }, spec: { config } };
     await plane.client.create(NETWORK_ATTACHMENT_DEFINITIONS, nad);
     const spec = { network: 'net', subnets: [{ cidr: '10.0.0.0/24' }], publishCapacity: true };

@@ -12,7 +12,10 @@ const CHAINED = { type: 'holdfast' };
 const IPAM = { type: 'holdfast', subnets: [{ cidr: '10.1.0.0/24' }] };
 
 function network(config: object): NetworkAttachmentDefinition {
-  return { metadata: { name: 'n', namespace: 'vms' }, spec: { config: JSON.stringify({ name: 'blue', ...config }) } };
+  return {
+    metadata: { name: 'n', namespace: 'vms' },
+    spec: { config: JSON.stringify({ cniVersion: '1.0.0', name: 'blue', ...config }) },
+  };
 }
 
 function list(...plugins: object[]): NetworkAttachmentDefinition {
@@ -55,6 +58,14 @@ describe('a warning about the guard of a NAD', () => {
     const text = 'fails: the plugin "holdfast" follows the one that creates the interface, in a list of plugins';
     expect(warnOfGuard(list(CHAINED, { type: 'bridge' }), 'Off')).to.deep.equal([`spec.config.plugins[0] ${text}`]);
     expect(warnOfGuard(network(CHAINED), 'Off')).to.deep.equal([`spec.config ${text}`]);
+  });
+
+  it('says that a chained plugin fails in a version of CNI that it does not speak', () => {
+    const plugins = [{ type: 'bridge', disableContainerInterface: true }, CHAINED];
+    for (const cniVersion of [undefined, '0.2.0'])
+      expect(warnOfGuard(network({ cniVersion, plugins }), 'Off').join()).to.match(
+        /^spec\.config\.cniVersion is .*1\.1\.0 in the network's config\. Until then, no pod on this network starts$/,
+      );
   });
 
   it('says that a chained plugin has no guard of its own', () => {

@@ -1,4 +1,5 @@
 import type { AddressPool } from '../../api/address-pool.js';
+import { versionProblemOf } from '../../api/networks/cni-version.js';
 import { HOLDFAST_IPAM, chainedPlugins, ipamSections } from '../../api/networks/ipam-delegation.js';
 import { asList, asRecord } from '../../api/json.js';
 import { type NetworkAttachmentDefinition, readCniConfig } from '../../api/networks/network-attachment.js';
@@ -44,7 +45,15 @@ export function warnOfGuard(nad: NetworkAttachmentDefinition, mode: string): str
       `${chained.path} fails, because a plugin delegates IPAM: remove it. Interfaces with addresses of Holdfast have the guard of their pool`,
     ];
   }
-  return [...warnOfOwnGuard(chained), ...warnOfPort(path, main), ...warnOfState(path, main)];
+  return [
+    ...warnOfVersion(config.value),
+    ...[...warnOfOwnGuard(chained), ...warnOfPort(path, main), ...warnOfState(path, main)],
+  ];
+}
+
+function warnOfVersion(config: Record<string, unknown>): string[] {
+  const problem = versionProblemOf(config);
+  return problem === undefined ? [] : [`${problem}. Until then, no pod on this network starts`];
 }
 
 function warnOfOwnGuard({ path, plugin }: { path: string; plugin: Record<string, unknown> }): string[] {

@@ -108,7 +108,11 @@ describe('the review of what agents read in a NAD', () => {
 
   it('refuses routes and DNS that agents refuse, in the words of the agent', () => {
     expect(review(ours(ROUTE)).refused).to.deep.equal([`${refusal} Until then, no pod on this network starts`]);
-    const listed = network({ name: 'blue', plugins: [{ type: 'bridge', ipam: { type: 'holdfast', dns: [] } }] });
+    const listed = network({
+      cniVersion: '1.0.0',
+      name: 'blue',
+      plugins: [{ type: 'bridge', ipam: { type: 'holdfast', dns: [] } }],
+    });
     expect(review(listed).refused.join()).to.match(/^spec\.config\.plugins\[0\]\.ipam\.dns: a list is not an object\./);
   });
 
@@ -123,12 +127,24 @@ describe('the review of what agents read in a NAD', () => {
     ).to.have.length(1);
   });
 
-  it('refuses a version of CNI that the plugin does not speak, unless Multus or the runtime chooses another', () => {
-    expect(review(ours({}, { cniVersion: '0.2.0' })).refused.join()).to.match(
-      /^spec\.config\.cniVersion is "0\.2\.0": set it to one of 0\.3\.0, .*1\.1\.0/,
-    );
-    for (const more of [{ cniVersion: undefined }, { cniVersion: '' }, { cniVersion: '0.2.0', cniVersions: ['1.0.0'] }])
-      expect(review(ours({}, more)).refused).to.deep.equal([]);
+  const text =
+    /^spec\.config\.cniVersion is (absent, which means "0\.1\.0"|"0\.2\.0"): set it to one of 0\.3\.0, .*1\.1\.0/;
+  const list = (versions: object) =>
+    network({ name: 'blue', ...versions, plugins: [{ type: 'bridge', ipam: { type: 'holdfast' } }] });
+
+  it('refuses a version of CNI that the plugin does not speak, also the one of a config that names none', () => {
+    for (const cniVersion of ['0.2.0', '', undefined]) {
+      expect(review(ours({}, { cniVersion })).refused.join()).to.match(text);
+      expect(review(list({ cniVersion })).refused.join()).to.match(text);
+    }
+  });
+
+  it('knows that libcni chooses one of cniVersions, and only in a list of plugins', () => {
+    const versions = { cniVersion: '0.2.0', cniVersions: ['0.2.0', '1.0.0'] };
+    expect(review(list(versions)).refused).to.deep.equal([]);
+    expect(review(list({ cniVersions: ['1.0.0'] })).refused).to.deep.equal([]);
+    expect(review(list({ cniVersions: ['0.2.0'] })).refused.join()).to.match(text);
+    expect(review(ours({}, versions)).refused.join()).to.match(text);
   });
 
   const ineffective: [ipam: object, more: object, warning: string][] = [

@@ -1,4 +1,4 @@
-import { describeVersionProblem, isSupportedVersion } from '../../api/networks/cni-version.js';
+import { versionProblemOf } from '../../api/networks/cni-version.js';
 import { HOLDFAST_IPAM, type IpamSection, ipamSections } from '../../api/networks/ipam-delegation.js';
 import { type NetworkAttachmentDefinition, readCniConfig } from '../../api/networks/network-attachment.js';
 import { ResultExtrasError, readResultExtras } from '../../addressing/pool/result-extras.js';
@@ -39,17 +39,11 @@ function* reviewConfig(nad: NetworkAttachmentDefinition): Generator<undefined, C
   const config = (read.ok && read.value) || {};
   const section = ipamSections(config).find(({ type }) => type === HOLDFAST_IPAM);
   if (section === undefined) return { problems: [], warnings: [] };
-  const problems = [...versionProblems(config), ...extrasProblems(section)];
+  const problems = [versionProblemOf(config) ?? [], extrasProblems(section)].flat();
   yield;
   const warnings = ineffectiveKeys(config, section);
   yield;
   return { problems: problems.map((problem) => `${problem}. Until then, no pod on this network starts`), warnings };
-}
-
-/** Multus sets an absent version to its own, and the runtime chooses one of a list. */
-function versionProblems({ cniVersion, cniVersions }: Record<string, unknown>): string[] {
-  if ((cniVersion ?? '') === '' || cniVersions !== undefined || isSupportedVersion(cniVersion)) return [];
-  return [`spec.config.${describeVersionProblem(cniVersion)}`];
 }
 
 /** The message of the agent, with the path in the NAD. */

@@ -53,7 +53,7 @@ export function nadDefinition(key: string, config: unknown, born = 1): NetworkAt
 
 /** The config of a bridge that leaves its addresses to Holdfast. */
 export function holdfastConfig(ipam: object = {}, network = 'blue'): object {
-  return { name: network, type: 'bridge', ipam: { type: 'holdfast', ...ipam } };
+  return { cniVersion: '1.0.0', name: network, type: 'bridge', ipam: { type: 'holdfast', ...ipam } };
 }
 
 /** A claim of network blue. @param key `namespace/name`; @param nad `namespace/name` that it was made for */
