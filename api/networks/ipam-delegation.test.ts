@@ -204,6 +204,16 @@ describe('the IPAM delegation of a NAD', () => {
     }
   });
 
+  it('is invalid where the runtime does not read it', () => {
+    const [ipam, plugins] = [{ type: 'holdfast' }, [{ type: 'bridge' }]];
+    const problem = { field: PATH, message: 'has no effect beside plugins: move it into the plugin that creates the interface' }; // oxfmt-ignore
+    for (const type of [undefined, ''])
+      expect(delegationOf({ type, ipam, plugins })).to.deep.equal({ kind: 'invalid', problem });
+    expect(delegationOf({ type: 'bridge', ipam, plugins })).to.have.property('kind', 'holdfast');
+    const ofList = delegationOf({ type: 'bridge', plugins: [{ type: 'bridge', ipam }] });
+    expect(ofList).to.have.nested.property('problem.message').that.includes('remove spec.config.type');
+  });
+
   it('is invalid if the config cannot be read', () => {
     expect(delegationOf('{')).to.have.property('kind', 'invalid');
   });

@@ -52,11 +52,14 @@ export interface IpamSection {
 export function readIpamDelegation(nad: NetworkAttachmentDefinition): IpamDelegation {
   const config = readCniConfig(nad);
   if (!config.ok) return { kind: 'invalid', problem: config.problem };
-  const places = config.value === undefined ? [] : ipamSections(config.value);
+  if (config.value === undefined) return { kind: 'none' };
+  const places = ipamSections(config.value);
   const ours = places.find(({ type }) => type === HOLDFAST_IPAM);
   if (ours === undefined) return delegatedElsewhere(places);
   const other = places.find((place) => place !== ours);
   if (other !== undefined) return delegatedTwice(ours, other);
+  const misplaced = misplacedProblem(config.value, ours);
+  if (misplaced !== undefined) return { kind: 'invalid', problem: { field: ours.path, message: misplaced } };
   const read = readHoldfastIpam(ours.ipam, ours.path);
   return read.ok ? { kind: 'holdfast', config: read.config } : { kind: 'invalid', problem: read.problem };
 }
@@ -92,6 +95,15 @@ function delegatedTwice(ours: IpamSection, other: IpamSection): IpamDelegation {
   const [first, second] = [ours.path, other.path].sort();
   const message = `delegates IPAM, but ${first ?? ''} does so too: remove one of them`;
   return { kind: 'invalid', problem: { field: second ?? '', message } };
+}
+
+/** Multus reads a config with a type as that of one plugin, without its list; and libcni reads nothing beside a list. */
+function misplacedProblem({ type, plugins }: Record<string, unknown>, { path }: IpamSection): string | undefined {
+  const isOnePlugin = (type ?? '') !== '' || plugins === undefined;
+  if (isOnePlugin === (path === 'spec.config.ipam')) return undefined;
+  return isOnePlugin
+    ? 'has no effect beside spec.config.type: remove spec.config.type'
+    : 'has no effect beside plugins: move it into the plugin that creates the interface';
 }
 
 /** Keys of a plugin's config that libcni and Multus add, change or remove before they run the plugin. */

@@ -51,8 +51,6 @@ function keysWithin({ ipam, path }: IpamSection): string[] {
 }
 
 function keysBeside(config: Record<string, unknown>, { path, plugin }: IpamSection): string[] {
-  if (plugin === config && Array.isArray(config.plugins))
-    return [`${path} has no effect beside plugins: move it into the plugin that creates the interface`];
   const around = new Map([
     ['spec.config', config],
     [path.replace(/\.ipam$/, ''), plugin],

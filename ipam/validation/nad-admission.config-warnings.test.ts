@@ -178,7 +178,6 @@ describe('the review of what agents read in a NAD', () => {
       {},
       'ipam.guard has no effect without subnets: add them, or ask the administrator to set it in the AddressPool',
     ],
-    [{}, { plugins: [{ type: 'bridge' }] }, 'ipam has no effect beside plugins: move it into the plugin'],
     [{}, { guard: { mode: 'Enforce' } }, 'guard has no effect: move it to spec.config.ipam.guard'],
     [{}, { subnets: [{ cidr: '10.1.0.0/24' }] }, 'subnets has no effect: move it to spec.config.ipam.subnets'],
   ];
