@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import type { AddressPool } from '../../api/address-pool.js';
+import { adminPool } from '../../test/objects/pool-objects.js';
 import { HEALTHY, ago } from '../testing/healthy-cluster.js';
 import { checkLockedLeases, checkNads } from './check-addressing.js';
 
@@ -46,5 +48,19 @@ describe('a NAD without a pool', () => {
     expect(remedyFor({})).to.match(/^create an AddressPool for the network, or add subnets/);
     expect(remedyFor({ range: '10.0.0.0/24' })).to.match(/^look at the events of the NAD/);
     expect(remedyFor({ subnets: [{ cidr: '10.0.0.0/24' }] })).to.match(/^look at the events of the NAD/);
+  });
+});
+
+describe('a NAD whose bridge has an address of the pool', () => {
+  it('is found with the pool that serves it', () => {
+    const config = JSON.stringify({ name: 'blue', type: 'bridge', isGateway: true, ipam: { type: 'holdfast' } });
+    const nads = [{ metadata: { namespace: 'lab', name: 'blue' }, spec: { config } }];
+    const problemsWith = (...pools: AddressPool[]) =>
+      checkNads({ ...HEALTHY, nads, pools }).map(({ problem }) => problem);
+    const derived = adminPool('blue.lab', { cidr: '10.0.0.0/24', nadNamespace: 'lab' });
+    expect(problemsWith(derived).join()).to.match(/^spec\.config\.isGateway gives 10\.0\.0\.1 to the bridge/);
+    expect(
+      problemsWith(derived, adminPool('blue', { subnets: [{ cidr: '10.1.0.0/24', gateway: '10.1.0.9' }] })),
+    ).to.deep.equal([]);
   });
 });

@@ -4,6 +4,8 @@ import { describesPool } from '../../api/networks/ipam-config.js';
 import { readIpamDelegation } from '../../api/networks/ipam-delegation.js';
 import { objectKey } from '../../api/meta.js';
 import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../../api/networks/network-attachment.js';
+import { bridgeAddressProblems } from '../../addressing/pool/bridge-address.js';
+import { compilePool } from '../../addressing/pool/pool.js';
 import { docsUrl } from '../../process/docs-url.js';
 import { firstOfMany } from '../output.js';
 import { needsAction } from '../usage/pools.js';
@@ -40,7 +42,9 @@ export function checkNads({ nads = [], pools, now = Infinity }: ObservedCluster)
       const { field, message } = delegation.problem;
       return [errorOf('nads', object, `${field} ${message}`, `correct the config: ${docsUrl('how-to/pools.md')}`)];
     }
-    if (delegation.kind !== 'holdfast' || pools === undefined || hasPool(nad, pools)) return [];
+    if (delegation.kind !== 'holdfast' || pools === undefined) return [];
+    const serving = poolsOf(nad, pools);
+    if (serving?.length !== 0) return checkBridge(nad, serving, object);
     // its pool is derived meanwhile
     if (now - Date.parse(nad.metadata.creationTimestamp ?? '') < UNSERVED_MS) return [];
     const remedy = describesPool(delegation.config)
@@ -50,15 +54,29 @@ export function checkNads({ nads = [], pools, now = Infinity }: ObservedCluster)
   });
 }
 
-function hasPool(nad: NetworkAttachmentDefinition, pools: readonly AddressPool[]): boolean {
+/** @returns undefined if the config of the NAD cannot be read */
+function poolsOf(nad: NetworkAttachmentDefinition, pools: readonly AddressPool[]): readonly AddressPool[] | undefined {
   const config = parseNetworkConfig(nad);
-  if (!config.ok) return true;
-  return pools.some((pool) => {
+  if (!config.ok) return undefined;
+  return pools.filter((pool) => {
     const namespace = nadNamespaceOf(pool);
     return (
       pool.spec.network === config.network.name && (namespace ?? nad.metadata.namespace) === nad.metadata.namespace
     );
   });
+}
+
+/** @param pools that serve it; that of an administrator has precedence */
+function checkBridge(
+  nad: NetworkAttachmentDefinition,
+  pools: readonly AddressPool[] | undefined,
+  object: string,
+): Finding[] {
+  const pool = pools?.find((each) => nadNamespaceOf(each) === undefined) ?? pools?.[0];
+  const compiled = pool && compilePool(pool);
+  if (compiled?.ok !== true) return [];
+  const remedy = `see ${docsUrl('how-to/pools.md#the-gateway-of-a-bridge')}`;
+  return bridgeAddressProblems(nad, compiled.pool).map((problem) => errorOf('nads', object, problem, remedy));
 }
 
 /** An owner that is gone for less than this time is no leak: the collector waits, too. */

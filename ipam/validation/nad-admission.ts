@@ -12,6 +12,7 @@ import { type ParsedNad, transformNad } from '../../cluster/transforms.js';
 import type { Clock } from '../../kube/clock.js';
 import { FairSemaphore, FairSemaphoreError } from '../../kube/fair-semaphore.js';
 import { runInSlices } from '../../kube/run-in-slices.js';
+import { reviewBridge } from './bridge-review.js';
 import { guardModeOf, warnOfGuard } from './guard-warnings.js';
 import { reviewNadConfig } from './nad-config-review.js';
 import { delegatesToHoldfast, reviewNad } from './nad-review.js';
@@ -55,7 +56,12 @@ async function decide(
   const missing = await options.waitForSync();
   if (missing !== undefined) return allowUnchecked(`Holdfast's IPAM is not ready to review networks: ${missing}`);
   const subject = `NetworkAttachmentDefinition ${joinKey(namespace, nad.metadata.name)}`;
-  const review = joinReviews(reviewNad({ nad, oldNad }, options.view), reviewNadConfig(written, was));
+  const old = was && oldNad && { written: was, parsed: oldNad };
+  const review = joinReviews(
+    reviewNad({ nad, oldNad }, options.view),
+    reviewNadConfig(written, was),
+    reviewBridge({ written, parsed: nad }, old, options.view),
+  );
   const reviewed = await turns.run(namespace, review).catch(describeFullQueue);
   if (typeof reviewed === 'string') return allowUnchecked(reviewed);
   const guardWarnings = warnOfGuard(written, guardModeOf(nad, options.view.pools.list()));
