@@ -17,6 +17,9 @@ describe('the VLANs of a trunk', () => {
   it('are without VLAN 0 and the VLAN of untagged frames, into which a tag would lead past the rules', () => {
     const vlanTrunk = [{ id: 0 }, { minID: 10, maxID: 12 }];
     expect(shown({ vlanTrunk, vlan: 11 })).to.deep.equal(['10-10', '12-12']);
+    const all = [{ minID: 1, maxID: 4094 }];
+    for (const vlan of [undefined, 0]) expect(shown({ vlanTrunk: all, vlan })).to.deep.equal(['2-4094']);
+    expect(shown({ vlanTrunk: all, vlan: 2 })).to.deep.equal(['1-1', '3-4094']);
   });
 
   it('are none of what the plugin bridge refuses', () => {
