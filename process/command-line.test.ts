@@ -235,6 +235,11 @@ describe('readCommandLine', () => {
       args: ['all', '--namespace=A_b'],
       expect: ['--namespace: invalid value "A_b"', 'lower-case'],
     },
+    {
+      name: 'a name with two dots in a row, which is no DNS name',
+      args: ['all', '--namespace=a..b'],
+      expect: ['--namespace: invalid value "a..b"'],
+    },
     { name: 'an empty path', args: ['all', '--kubeconfig='], expect: ['--kubeconfig: invalid value ""', 'empty'] },
     {
       name: 'an invalid variable, by its name',

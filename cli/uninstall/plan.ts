@@ -1,4 +1,4 @@
-import { type KubeObject, type ObjectMeta, objectKey } from '../../api/meta.js';
+import { type KubeObject, type ObjectMeta, isObjectName, objectKey } from '../../api/meta.js';
 import type { Resource } from '../../kube/resource.js';
 import { ADDRESS_BLOCKS, ADDRESS_LEASES, ADDRESS_POOLS, PODS } from '../../kube/resources.js';
 import type { ClusterFlags } from '../cluster-client.js';
@@ -164,7 +164,7 @@ function removalByFlux(kind: string, name: string, namespace = 'flux-system'): s
 
 /** A name for a command that somebody copies into a shell. */
 function nameIn(text: string): string {
-  return /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(text) ? text : '<name>';
+  return isObjectName(text) ? text : '<name>';
 }
 
 const POLICY_KINDS: readonly Resource[] = [POLICY_BINDINGS, POLICIES];

@@ -1,3 +1,4 @@
+import { isObjectName } from '../../api/meta.js';
 import { parseBindAddress } from '../listening.js';
 
 /** One value of the configuration: the flag `--<flag>`, or the environment variable of the same name. */
@@ -64,10 +65,8 @@ export const HTTPS_URL: ValueForm<string> = {
   },
 };
 
-const OBJECT_NAME_PATTERN = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
-
 export function parseObjectName(text: string): string {
-  if (text.length > 253 || !OBJECT_NAME_PATTERN.test(text)) {
+  if (!isObjectName(text)) {
     throw new TypeError('must be the name of a Kubernetes object: lower-case letters, digits, - and .');
   }
   return text;
