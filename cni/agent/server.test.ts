@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { type Server, type Socket, createConnection, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -127,6 +127,15 @@ describe('the socket of the agent', () => {
     await start();
     expect(read(await ask('{}\n')).output).to.equal('{}');
     expect((await readdir(join(folder, 'run'))).sort()).to.deep.equal(['agent.sock', 'dead.sock']);
+  });
+
+  it('starts if nothing is at its path by the time it looks for the agent there', async () => {
+    await mkdir(join(folder, 'run'));
+    // a link to nothing keeps the path in use, as the socket of an agent does that stops just now
+    await symlink(join(folder, 'gone'), path);
+    await start();
+    expect(read(await ask('{}\n')).output).to.equal('{}');
+    expect(await readdir(join(folder, 'run'))).to.deep.equal(['agent.sock']);
   });
 
   it('refuses to start while another agent listens on the socket', async () => {

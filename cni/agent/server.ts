@@ -5,6 +5,7 @@ import type { Clock } from '../../kube/clock.js';
 import { messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
 import { CniCode, CniError } from './cni-error.js';
+import { codeOf, ifAbsent } from './file-errors.js';
 import { type PluginResponse, failure } from './result.js';
 
 /** Requests that still run after this are cancelled: the process has 25 s to stop. */
@@ -53,7 +54,7 @@ export class SocketServer {
     try {
       await this.#bind();
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') {
+      if (codeOf(error) !== 'EADDRINUSE') {
         throw new Error(`cannot listen on ${path}: ${messageOf(error)}`, { cause: error });
       }
       await this.#removeStaleSocket();
@@ -95,12 +96,12 @@ export class SocketServer {
     if (await hasListener(path)) throw otherAgentError(path);
     // another agent may do the same now: check the renamed socket again before removing it
     const aside = `${path}.${process.pid}.old`;
-    await rename(path, aside);
+    await rename(path, aside).catch(ifAbsent(undefined));
     if (await hasListener(aside)) {
       await rename(aside, path);
       throw otherAgentError(path);
     }
-    await rm(aside);
+    await rm(aside, { force: true });
     log.info({ path }, 'removed the socket of an agent that has exited');
   }
 
@@ -122,8 +123,8 @@ function hasListener(path: string): Promise<boolean> {
       socket.destroy();
       resolve(true);
     });
-    // only a refused connection proves that no process listens
-    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code !== 'ECONNREFUSED'));
+    // only these prove that no process listens: an agent that stops removes its socket
+    socket.once('error', (error) => resolve(!['ECONNREFUSED', 'ENOENT'].includes(codeOf(error) ?? '')));
   });
 }
 
