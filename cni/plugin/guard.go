@@ -145,7 +145,7 @@ func place(name string, rules *ruleSet, at port) error {
 	return err
 }
 
-// write notes a port before it gets rules, so that they are always found again. Call it locked.
+// write notes a port before it gets rules, so that they are always found again. Call it locked, if it gets rules.
 func (g guards) write(asked request, rules *ruleSet, noted note) error {
 	noted.Netns, noted.Mode, noted.Subject = asked.Env["CNI_NETNS"], rules.Mode, rules.Subject
 	return replaceFile(g.folder, tableName(asked), encode(noted))

@@ -176,10 +176,15 @@ func guardPort(asked request, ports guards, rules *ruleSet) {
 		}
 		fail(asked, refused, msg, "")
 	}
-	err = ports.locked(func() error {
+	write := func() error {
 		earlier, _ := ports.read(tableName(asked)) // without its index, the rules of an earlier ADD would never be removed
 		return ports.write(asked, rules, note{Index: earlier.Index, Failure: msg})
-	})
+	}
+	if errors.Is(err, errLocked) {
+		err = write() // the pod does not wait again: at worst, the note is removed with that of an earlier ADD
+	} else {
+		err = ports.locked(write)
+	}
 	if err != nil {
 		msg += "; the agent cannot report it: " + err.Error()
 	}

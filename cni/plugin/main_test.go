@@ -64,6 +64,13 @@ func TestAProcessThatHangsWithTheLockKeepsNoADDAndNoDELWaitingWithoutEnd(t *test
 	if err == nil || !strings.Contains(stdout, `"code":11`) || !strings.Contains(stdout, held) {
 		t.Errorf("ADD: %v, %s", err, stdout)
 	}
+	rules = string(encode(answer{Exit: new(int), Output: new(string), Guard: golden(t, "observe")}))
+	if _, stderr, err := n.call("ADD", rules); err != nil || strings.Count(stderr, held) != 1 {
+		t.Errorf("ADD that observes, which waits once: %v, %s", err, stderr)
+	}
+	if noted, err := n.ports.read(tableName(n.asked)); err != nil || noted.Index == 0 || !strings.Contains(noted.Failure, held) {
+		t.Errorf("the agent cannot report it: %+v, %v", noted, err)
+	}
 	run(t, "ip link del vg")
 	none := string(encode(answer{Exit: new(int), Output: new(string)}))
 	if _, stderr, err := n.call("DEL", none); err != nil || !strings.Contains(stderr, held) {
