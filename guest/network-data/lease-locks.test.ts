@@ -1,8 +1,10 @@
 import { expect } from 'chai';
 import type { Sync, SyncResult } from '../../kube/controller-loop.js';
+import { TransportError } from '../../kube/errors.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { apiError } from '../../test/api-errors.js';
 import { ReconcilerWorld, runSync } from '../testing/reconciler-world.js';
+import { UnansweredWrites } from './secret.js';
 import type { WorkloadReconciler } from '../workload-reconciler.js';
 
 const IMMUTABLE = apiError(422, 'Invalid', 'data: field is immutable when `immutable` is set', 'net');
@@ -160,6 +162,30 @@ describe('the locks of the addresses in a Secret with network data', () => {
     expect(world.textOfSecret).to.include('10.1.0.5/24');
     world.arrive();
     expect(locks()).to.deep.equal(['net']);
+  });
+
+  it('are left alone once an unlock without an answer can no longer arrive', async () => {
+    await sync();
+    world.addVm('vm1', { annotation: '' });
+    world.api.before = world.loseNext('PATCH', 'addressleases');
+    await sync().catch(() => undefined);
+    world.now += 60_000;
+    world.addVm('vm1');
+    writes();
+    await sync();
+    expect(writes()).to.deep.equal(['patch secrets net']);
+    expect(locks()).to.deep.equal(['net']);
+  });
+
+  it('leave nothing in memory of unlocks that can no longer arrive, such as those of leases that are gone', async () => {
+    let now = 0;
+    const unanswered = new UnansweredWrites({ now: () => now });
+    for (; now < 1_000_000; now += 1_000)
+      await unanswered
+        .answerOf(`lease ${now}`, Promise.reject(new TransportError('broken', 'lost')))
+        .catch(() => undefined);
+    expect(unanswered.size).to.equal(60);
+    expect(unanswered.remainingMs('lease 999000')).to.equal(59_000);
   });
 
   it('must be kept by the API server, or nothing is written into the Secret', async () => {

@@ -236,9 +236,9 @@ export class NetworkData {
     { signal, isDeleted = false }: { signal: AbortSignal; isDeleted?: boolean },
   ): Promise<NetworkDataResult | undefined> {
     const call = { signal, tenant: splitKey(key).namespace };
-    const { unlocked } = this.#deps.unanswered;
-    const staysLocked = (lease: LeaseRecord) =>
-      isCurrent(lease) && unlocked.get(lease.metadata.name) !== lease.metadata.resourceVersion;
+    const { unanswered } = this.#deps;
+    const versionOf = ({ metadata: { name, resourceVersion } }: LeaseRecord) => `${name} ${resourceVersion}`;
+    const staysLocked = (lease: LeaseRecord) => isCurrent(lease) && unanswered.remainingMs(versionOf(lease)) === 0;
     for (const cached of this.#deps.lockedLeasesOf(key)) {
       if (staysLocked(cached)) continue;
       // the cache may show a lock that was removed or replaced
@@ -249,10 +249,7 @@ export class NetworkData {
         const failure = await this.#withdraw(key, { ...secret, state: WITHDRAWN }, signal);
         if (failure !== undefined && !isDeleted) return failure;
       }
-      const { name, resourceVersion } = lease.metadata;
-      unlocked.set(name, resourceVersion);
-      await unlock(this.#deps.client, lease, call);
-      unlocked.delete(name);
+      await unanswered.answerOf(versionOf(lease), unlock(this.#deps.client, lease, call));
     }
     return undefined;
   }

@@ -92,13 +92,13 @@ async function rejectionOf({ name }: SecretOfVm, write: () => Promise<void>): Pr
 const ARRIVES_WITHIN_MS = 60_000;
 
 /**
- * Writes of Secrets without an answer, by workload. A write that arrives late replaces what was written after it: no version of the Secret is known. They
- * outlive the term, because a process that loses its Lease may have it again at once.
+ * Writes without an answer that may still arrive: of Secrets, by workload, and unlocks of leases, by version. A write of a Secret that arrives late
+ * replaces what was written after it: no version of the Secret is known. They outlive the term, because a process that loses its Lease may have it
+ * again at once.
  */
 export class UnansweredWrites {
-  /** By lease: the version of which an unlock got no answer. */
-  readonly unlocked = new Map<string, string>();
   readonly #clock: Pick<Clock, 'now'>;
+  /** In the order of the times. */
   readonly #until = new Map<string, number>();
 
   constructor(clock: Pick<Clock, 'now'>) {
@@ -110,9 +110,23 @@ export class UnansweredWrites {
     try {
       return await write;
     } catch (error) {
-      if (mayHaveActed(error) || isAborted(error)) this.#until.set(key, this.#clock.now() + ARRIVES_WITHIN_MS);
+      if (mayHaveActed(error) || isAborted(error)) this.#remember(key);
       throw error;
     }
+  }
+
+  get size(): number {
+    return this.#until.size;
+  }
+
+  #remember(key: string): void {
+    const now = this.#clock.now();
+    for (const [each, until] of this.#until) {
+      if (until > now) break;
+      this.#until.delete(each);
+    }
+    this.#until.delete(key);
+    this.#until.set(key, now + ARRIVES_WITHIN_MS);
   }
 
   /** Milliseconds until none of them can arrive any more. */
