@@ -9,7 +9,7 @@ import type { Pool } from '../pool/pool.js';
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 const MAC = '02:00:00:00:00:ab';
 const TERMS: AllocationContext = { now: NOW, cooldownMs: 60_000, stickyMs: 0 };
-const REMEDY = 'Delete VMs that are no longer needed, or ask the administrator to add a range to the pool';
+const REMEDY = 'Delete VMs and pods that are no longer needed, or ask the administrator to add a range to the pool';
 const FOREIGN = { ...leaseOwner('new'), namespace: 'b' };
 const STICKY: AllocationContext = { ...TERMS, stickyMs: 3_600_000, isStickyForClaims: true };
 

@@ -15,9 +15,10 @@ import {
 } from '../lease/lease.js';
 import { timesWhenExhausted } from '../lease/lease-times.js';
 import { byPreferenceOf } from '../lease/lease-preference.js';
-import { type Pool, addressesOf, growthRemedy, isRequestable, subnetOf } from '../pool/pool.js';
+import { type Pool, addressesOf, isRequestable, subnetOf } from '../pool/pool.js';
 import {
   poolFullMessage,
+  poolFullRemedy,
   heldByMessage,
   pendingWriteMessage,
   notInPoolMessage,
@@ -254,12 +255,8 @@ function exhausted(family: Family, search: AddressSearch, cooling: CoolingSummar
   const full = poolFullMessage(pool, family, { size, cooling: count, heldByStopped, quarantined });
   const isLocked = retryAt === Infinity && (first ?? sticky)?.lease.networkData !== undefined;
   const locked = isLocked ? ' Released addresses wait until the process guest has removed them from network data.' : '';
-  const message = `${full}.${locked} ${remedyFor(size)}, or ${growthRemedy(pool)}`;
+  const message = `${full}.${locked} ${poolFullRemedy(pool, family)}`;
   return { reason: AllocationReason.Exhausted, message, family, ...(retryAt < Infinity && { retryAt }) };
-}
-
-function remedyFor(size: bigint): string {
-  return size === 0n ? 'Correct its subnets' : 'Delete VMs that are no longer needed';
 }
 
 function checkAvailability(lease: LeaseRecord, { pool, request, context }: AddressSearch): Availability {

@@ -2,7 +2,7 @@ import { type Address, type Family, formatAddress, formatFamily, sameAddress } f
 import { firstOf, formatCidr, lastOf } from '../address/cidr.js';
 import { coolingStart } from '../lease/cooling-start.js';
 import type { Holder, LeaseRecord, LeaseTimes } from '../lease/lease.js';
-import { type Pool, type Subnet, addressesOf } from '../pool/pool.js';
+import { type Pool, type Subnet, addressesOf, growthRemedy } from '../pool/pool.js';
 import type { RangeSet } from '../address/ranges.js';
 
 /** The messages that tell users why an address was not allocated. */
@@ -118,6 +118,13 @@ export function poolFullMessage(
     ...(quarantined > 0 ? [`${quarantined} quarantined, because other hosts have them`] : []),
   ];
   return `${poolFullSubject(pool, family)}: ${counts.join(', ')}`;
+}
+
+/** Returns the sentence that follows {@link poolFullMessage}: what to do. */
+export function poolFullRemedy(pool: Pool, family: Family): string {
+  const isEmpty = addressesOf(pool, family, 'open').isEmpty;
+  const remedy = isEmpty ? 'Correct its subnets' : 'Delete VMs and pods that are no longer needed';
+  return `${remedy}, or ${growthRemedy(pool)}`;
 }
 
 /** Says why a pool allocates no address of a family without a request. */

@@ -13,7 +13,7 @@ import {
 } from '../testing/vm-story.js';
 
 const EXHAUSTED =
-  'Pool blue is full: 2 of 2 leased. Delete VMs that are no longer needed, or ask the administrator to add a range to the pool';
+  'Pool blue is full: 2 of 2 leased. Delete VMs and pods that are no longer needed, or ask the administrator to add a range to the pool';
 
 const OTHER = { kind: 'IPAMClaim' as const, namespace: 'a', name: 'vm2.data', uid: 'vm2.data-uid' };
 const FORMER = leaseOf('10.0.0.6', 1, {
@@ -32,7 +32,7 @@ describeStories('the claims and leases in the story of a VM', [
     health: 'wrong',
     includes: [
       'IPAMClaim vms/vm1.data: no addresses',
-      'wrong SubnetExhausted: Pool blue is full: 2 of 2 leased. Delete VMs that are no longer needed',
+      'wrong SubnetExhausted: Pool blue is full: 2 of 2 leased. Delete VMs and pods that are no longer needed',
     ],
   },
   {

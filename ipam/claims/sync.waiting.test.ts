@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { type Name, ClaimSyncScenario } from './testing/model/claim-sync-scenario.js';
 
-const REMEDY = '. Delete VMs that are no longer needed, or ask the administrator to add a range to the pool';
+const REMEDY = '. Delete VMs and pods that are no longer needed, or ask the administrator to add a range to the pool';
 
 describe('syncing a claim whose pool is full', () => {
   let scene: ClaimSyncScenario;

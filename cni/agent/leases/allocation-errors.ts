@@ -6,6 +6,7 @@ import {
   notYetMessage,
   pendingWriteMessage,
   poolFullMessage,
+  poolFullRemedy,
   reservationMessage,
 } from '../../../addressing/allocator/refusal-messages.js';
 import type { Availability, LeaseRecord, LeaseTimes } from '../../../addressing/lease/lease.js';
@@ -60,10 +61,9 @@ export function leasedMeanwhileError(address: Address): CniError {
 export function poolFullError(pool: Pool, family: Family, cooling: number): CniError {
   const size = addressesOf(pool, family, 'open').size;
   const words = poolFullMessage(pool, family, { size, cooling, heldByStopped: 0 });
-  const remedy = size === 0n ? 'correct its subnets' : 'delete pods and VMs that are no longer needed';
   return new CniError(
     CniCode.TryAgain,
-    `${words}: the kubelet retries until an address is free; ${remedy}, or ${growthRemedy(pool)}`,
+    `${words}: the kubelet retries until an address is free. ${poolFullRemedy(pool, family)}`,
   );
 }
 

@@ -31,7 +31,7 @@ describe('an address of a draining range', () => {
     scene = new LeaseAgentWorld(compiledPool({ subnets: [{ ...SUBNET, draining: ['10.0.0.0/29'] }] }));
     scene.watch();
     expect(await scene.refused()).to.equal(
-      '11 pool blue is full: all of its addresses are draining: the kubelet retries until an address is free; correct its subnets, or ask the administrator to add a range to the pool',
+      '11 pool blue is full: all of its addresses are draining: the kubelet retries until an address is free. Correct its subnets, or ask the administrator to add a range to the pool',
     );
   });
 });
