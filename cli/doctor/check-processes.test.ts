@@ -123,6 +123,32 @@ describe('kubectl holdfast doctor, about responders,', () => {
     });
 });
 
+describe('What the doctor finds about the process guest', () => {
+  const guestless = (guest: object | undefined, ...components: string[]) => {
+    const workloads = ['agent', ...components].map((component) => workloadOf(component));
+    const pools = [{ ...poolOf('blue'), spec: { ...poolOf('blue').spec, guest } } as AddressPool];
+    return checkProcesses({ ...HEALTHY, workloads, pools }, '0.1.0')
+      .filter(({ check }) => check === 'processes')
+      .map(({ severity, object, problem }) => `${severity} ${object}: ${problem}`);
+  };
+  const separate = ['controller', 'webhook', 'ipam'];
+  const missing = [
+    'error holdfast-guest: no workload of the component guest exists, so guests of AddressPool blue are told no addresses',
+  ];
+
+  it('names the pools whose guests it would tell their addresses by DHCP or cloud-init, if it does not exist', () => {
+    expect(guestless({ dhcp: {}, attachment: 'blue' }, ...separate)).to.deep.equal(missing);
+    expect(guestless({ networkData: { default: true } }, ...separate)).to.deep.equal(missing);
+  });
+
+  it('is nothing if it exists, or no pool needs it', () => {
+    expect(guestless({ dhcp: {} }, ...separate, 'guest')).to.deep.equal([]);
+    expect(guestless({ dhcp: {} }, 'all')).to.deep.equal([]);
+    expect(guestless({}, ...separate)).to.deep.equal([]);
+    expect(guestless(undefined, ...separate)).to.deep.equal([]);
+  });
+});
+
 describe('What the doctor finds about leaders', () => {
   const names = ['controller', 'ipam', 'guest', 'capacity'].map((component) => `holdfast-${component}`);
   const leaders = names.map((name) => ({

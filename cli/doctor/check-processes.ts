@@ -14,6 +14,7 @@ import {
   componentsOf,
   isReady,
 } from '../installation.js';
+import { firstOfMany } from '../output.js';
 import { type Finding, errorOf, warningOf } from './finding.js';
 import { type ObservedCluster, inAllNamespaces } from './observe.js';
 
@@ -22,6 +23,7 @@ const INSTALL = `apply the manifests of this version: ${docsUrl('how-to/install.
 const LEADER_SILENT_MS = 30_000;
 const ELECTED_IN_ALL: readonly string[] = ['controller', 'ipam', 'guest'];
 const MAX_MESSAGE_LENGTH = 300;
+const MAX_POOLS = 5;
 
 /** Processes that are missing, not ready, without a leader, or of versions that do not work together. */
 export function checkProcesses(observed: ObservedCluster, clientVersion: string): Finding[] {
@@ -29,6 +31,7 @@ export function checkProcesses(observed: ObservedCluster, clientVersion: string)
   const components = componentsOf(observed);
   return [
     ...checkPresence(components.map(({ name }) => name)),
+    ...checkGuest(observed, components),
     ...components.flatMap(checkReadiness),
     ...checkLeaders(observed, components),
     ...checkVersions(components, clientVersion),
@@ -46,6 +49,17 @@ function checkPresence(names: readonly string[]): Finding[] {
   return missing.map((name) =>
     errorOf('processes', `holdfast-${name}`, `no workload of the component ${name} exists`, INSTALL),
   );
+}
+
+/** Pools whose guests would get their addresses by DHCP, router advertisements or network data. */
+function checkGuest({ pools = [] }: ObservedCluster, components: readonly ComponentState[]): Finding[] {
+  if (components.some(({ name }) => name === 'guest' || name === 'all')) return [];
+  const served = pools
+    .filter((pool) => isDhcpPool(pool) || (isOfAdministrator(pool) && pool.spec.guest?.networkData?.default === true))
+    .map(({ metadata }) => metadata.name);
+  if (served.length === 0) return [];
+  const problem = `no workload of the component guest exists, so guests of AddressPool ${firstOfMany(served, MAX_POOLS)} are told no addresses`;
+  return [errorOf('processes', 'holdfast-guest', problem, INSTALL)];
 }
 
 function checkReadiness({ name, workload, namespace, ready, wanted, pods }: ComponentState): Finding[] {
@@ -155,7 +169,7 @@ const GUIDE = docsUrl('how-to/layer-2-networks.md#answer-dhcp');
 export function checkResponders(observed: ObservedCluster): Finding[] {
   const { pools = [], responderSets } = observed;
   if (responderSets === undefined) return [];
-  const served = pools.filter((pool) => nadNamespaceOf(pool) === undefined && pool.spec.guest?.dhcp !== undefined);
+  const served = pools.filter(isDhcpPool);
   const setOf = ({ metadata: { name } }: AddressPool) =>
     responderSets.find(({ metadata }) => metadata.labels?.[LEASE_POOL] === labelValue(name));
   return served
@@ -168,6 +182,15 @@ export function checkResponders(observed: ObservedCluster): Finding[] {
       const other = served.find((each) => each.spec.network === pool.spec.network && setOf(each) !== undefined);
       return [missingSet(pool, other)];
     });
+}
+
+function isDhcpPool(pool: AddressPool): boolean {
+  return isOfAdministrator(pool) && pool.spec.guest?.dhcp !== undefined;
+}
+
+/** In a derived pool, `spec.guest` has no effect. */
+function isOfAdministrator(pool: AddressPool): boolean {
+  return nadNamespaceOf(pool) === undefined;
 }
 
 function checkAttachment({ metadata, spec }: AddressPool, observed: ObservedCluster): Finding[] {
