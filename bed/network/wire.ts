@@ -89,11 +89,6 @@ export class Wire {
     await this.#connection.request('addNode', node);
   }
 
-  /** Removes a node and all its pods. Idempotent. */
-  async removeNode(name: string): Promise<void> {
-    await this.#connection.request('removeNode', { name });
-  }
-
   /**
    * Connects a node to a segment: by a bridge with the segment's name and an uplink, or (`nic`) by an interface of that name, as
    * macvlan needs it. Idempotent.

@@ -22,7 +22,6 @@ type bed struct {
 
 // node is the state of a node besides its space.
 type node struct {
-	proxy   net.Listener
 	joined  map[string]bool
 	joining sync.Mutex
 }

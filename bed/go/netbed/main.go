@@ -68,7 +68,6 @@ func main() {
 	s := &server{out: json.NewEncoder(os.Stdout), running: map[int]context.CancelFunc{}, operations: map[string]operation{
 		"probe":          op(probe),
 		"addNode":        op(bed.addNode),
-		"removeNode":     op(bed.removeNode),
 		"join":           op(bed.join),
 		"addPod":         op(bed.addPod),
 		"removePod":      op(bed.removePod),

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -24,48 +23,20 @@ func (b *bed) addNode(request nodeRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &node{joined: map[string]bool{}}
+	name := "node/" + request.Name
+	if err := b.remember(name, s); err != nil {
+		return nil, err
+	}
 	if request.APIPort != 0 {
-		if n.proxy, err = startProxy(s, fmt.Sprintf("127.0.0.1:%d", request.APIPort)); err != nil {
-			s.close()
+		if err := startProxy(s, fmt.Sprintf("127.0.0.1:%d", request.APIPort)); err != nil {
+			b.forget(name)
 			return nil, err
 		}
 	}
-	if err := b.remember("node/"+request.Name, s); err != nil {
-		n.close()
-		return nil, err
-	}
 	b.mutex.Lock()
-	b.nodes[request.Name] = n
+	b.nodes[request.Name] = &node{joined: map[string]bool{}}
 	b.mutex.Unlock()
 	return podAnswer{s.path()}, nil
-}
-
-// removeNode also removes the node's pods.
-func (b *bed) removeNode(request nodeRequest) (any, error) {
-	b.mutex.Lock()
-	n := b.nodes[request.Name]
-	delete(b.nodes, request.Name)
-	var doomed []string
-	for pod, on := range b.podsOf {
-		if on == request.Name {
-			doomed = append(doomed, pod)
-		}
-	}
-	b.mutex.Unlock()
-	if n != nil {
-		n.close()
-	}
-	for _, name := range append(doomed, "node/"+request.Name) {
-		b.forget(name)
-	}
-	return done{}, nil
-}
-
-func (n *node) close() {
-	if n.proxy != nil {
-		_ = n.proxy.Close()
-	}
 }
 
 // nodeMounts gives the node its own folders, which all nodes on the machine would share otherwise.
@@ -159,27 +130,23 @@ func bind(held int, target string) error {
 }
 
 // startProxy listens inside the namespace and connects outside of it.
-func startProxy(s *space, address string) (net.Listener, error) {
+func startProxy(s *space, address string) error {
 	var listener net.Listener
 	err := s.run(func() (err error) {
 		listener, err = net.Listen("tcp", address)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s inside %s: %w", address, s.path(), err)
+		return fmt.Errorf("listen on %s inside %s: %w", address, s.path(), err)
 	}
 	go func() {
 		for {
-			inside, err := listener.Accept()
-			if errors.Is(err, net.ErrClosed) {
-				return
-			}
-			if err == nil {
+			if inside, err := listener.Accept(); err == nil {
 				go carry(inside, address)
 			}
 		}
 	}()
-	return listener, nil
+	return nil
 }
 
 func carry(inside net.Conn, address string) {

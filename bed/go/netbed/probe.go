@@ -28,7 +28,7 @@ func tryAll() error {
 	defer os.RemoveAll(dir)
 	b := newBed()
 	defer func() {
-		b.removeNode(nodeRequest{Name: "probe"})
+		b.forget("node/probe")
 		b.forget("fabric")
 	}()
 	if _, err := b.addNode(nodeRequest{Name: "probe", Dir: dir}); err != nil {
