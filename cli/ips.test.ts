@@ -97,7 +97,7 @@ describe('the list of addresses', () => {
       'Pod | p | net1 | 203.0.113.7 2001:db8::7 | blue.a | Running (node-1)',
       'Pod | p | net2 | 10.0.0.8 | blue.a | Running',
     ]);
-    const leases = { labelSelector: 'ipam.holdfast.dev/owner-namespace=a' };
+    const leases = { pageSize: 1_000, labelSelector: 'ipam.holdfast.dev/owner-namespace=a' };
     // managedFields are a third of an object
     const expected = [{ namespace: 'a' }, leases, { namespace: 'a' }].map((each) => ({
       ...each,

@@ -9,7 +9,7 @@ import { ADDRESS_LEASES, IPAM_CLAIMS, VIRTUAL_MACHINES } from '../kube/resources
 import type { CommonOptions } from './command.js';
 import { groupBy } from './group-by.js';
 import { type Column, type Output, tableLines } from './output.js';
-import { INSTALL_HOLDFAST, readListAs, required, valueOf } from './reader.js';
+import { INSTALL_HOLDFAST, LEASE_PAGES, readListAs, required, valueOf } from './reader.js';
 import type { TracedVm } from './trace/observed.js';
 
 /** The addresses of one interface, or the reason why it has none. */
@@ -148,6 +148,6 @@ async function listHeldLeases(client: Pick<Client, 'listAs'>, namespace: string 
     owner === undefined || releasedAt !== undefined
       ? []
       : [omitUndefined({ owner, address, pool, interface: name, node })];
-  const read = await readListAs(client, ADDRESS_LEASES, heldOf, { labelSelector });
+  const read = await readListAs(client, ADDRESS_LEASES, heldOf, { ...LEASE_PAGES, labelSelector });
   return read.kind === 'forbidden' ? [] : required(read, INSTALL_HOLDFAST).flat();
 }

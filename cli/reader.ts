@@ -27,6 +27,12 @@ export interface Unread {
 
 export const INSTALL_HOLDFAST = 'install Holdfast first';
 
+/**
+ * For commands that list leases and end: no tenant can make a lease large, and a process without a large heap parses a page in a few ms. Other
+ * objects may be a megabyte each.
+ */
+export const LEASE_PAGES = { pageSize: 1_000 } as const;
+
 /** @throws {TransportError | StatusError} if the API server does not answer, or does not know the user */
 export function readObject<T extends KubeObject>(
   client: Pick<Client, 'get'>,

@@ -10,7 +10,7 @@ export interface ListOptions {
   fieldSelector?: string | undefined;
   /** The list is at least as new as this version. Absent: the newest. */
   resourceVersion?: string | undefined;
-  /** Default 500. */
+  /** Default 100. */
   pageSize?: number;
   /** Only apiVersion, kind and metadata (PartialObjectMetadataList). */
   metadataOnly?: boolean;

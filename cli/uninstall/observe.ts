@@ -23,7 +23,7 @@ import {
 import { ClaimUsers } from '../claim-users.js';
 import { qualifiedName } from '../forbidden.js';
 import { CRDS, DAEMON_SETS, INSTALLED, findNamespaces, hasOwnName, isOwn, pluginFolderOf } from '../installation.js';
-import { listAsAdministrator } from '../reader.js';
+import { LEASE_PAGES, listAsAdministrator } from '../reader.js';
 import {
   INSTALLED_KINDS,
   type InstalledObject,
@@ -160,7 +160,7 @@ async function findPluginFolder(client: ListClient, namespaces: ReadonlySet<stri
 async function observeData(client: ListClient): Promise<ObservedData> {
   const [claims, leases, pools, blocks, nads, nodes, crds, keptPolicy] = await Promise.all([
     listAsAdministrator(client, IPAM_CLAIMS, (claim) => claim),
-    listAsAdministrator(client, ADDRESS_LEASES, holderUidOf),
+    listAsAdministrator(client, ADDRESS_LEASES, holderUidOf, LEASE_PAGES),
     listAsAdministrator(client, ADDRESS_POOLS, () => undefined),
     listAsAdministrator(client, ADDRESS_BLOCKS, () => undefined),
     listAsAdministrator(client, NETWORK_ATTACHMENT_DEFINITIONS, (nad) => (namesHoldfast(nad) ? [objectKey(nad)] : [])),

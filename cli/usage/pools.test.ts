@@ -5,8 +5,10 @@ import { blockRecord } from '../../test/objects/block-objects.js';
 import { leaseOf } from '../../test/objects/lease-objects.js';
 import { adminPool } from '../../test/objects/pool-objects.js';
 import { readLease } from '../../addressing/lease/lease.js';
+import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { textOf } from '../terminal.js';
-import { type PoolUse, listPools } from './pools.js';
+import { MemoryCluster } from '../testing/memory-cluster.js';
+import { type PoolUse, listPools, readUsage } from './pools.js';
 
 const lease = (address: string, releasedAt?: number) =>
   readLease(leaseOf(address, 1, releasedAt === undefined ? {} : { releasedAt }));
@@ -95,6 +97,15 @@ describe('the list of pools', () => {
       return looks;
     };
     expect(looksOf(40)).to.equal(looksOf(1));
+  });
+
+  it('are read with few requests if there are many leases', async () => {
+    const cluster = new MemoryCluster().put(
+      ADDRESS_LEASES,
+      ...Array.from({ length: 2_001 }, (_, n) => leaseOf(`10.1.${n >> 8}.${n & 255}`, 1)),
+    );
+    expect((await readUsage(cluster.client)).leases).to.have.length(2_001);
+    expect(cluster.requests.filter(({ path }) => path.endsWith('/addressleases'))).to.have.length(3);
   });
 
   it('says that there are none', () => {

@@ -11,7 +11,7 @@ import type { Client } from '../../kube/client.js';
 import { ADDRESS_BLOCKS, ADDRESS_LEASES, ADDRESS_POOLS } from '../../kube/resources.js';
 import { groupBy } from '../group-by.js';
 import { type Column, type Output, tableLines } from '../output.js';
-import { INSTALL_HOLDFAST, readList, required } from '../reader.js';
+import { INSTALL_HOLDFAST, LEASE_PAGES, readList, required } from '../reader.js';
 import type { Span, Style } from '../terminal.js';
 import { SpaceLeases } from './space-leases.js';
 import { type StateCounts, countFamily } from './summary.js';
@@ -171,7 +171,11 @@ export async function readAllUsage(client: ListClient): Promise<Usage & { pools:
 export async function readUsage(client: ListClient, pool?: AddressPool): Promise<Usage> {
   const fieldSelector = pool && `spec.addressSpace=${addressSpaceOf(pool)}`;
   const [leases, blocks] = await Promise.all([
-    client.listAs(ADDRESS_LEASES, (lease) => parsed(readLease, lease), { fieldSelector }),
+    client.listAs(ADDRESS_LEASES, (lease) => parsed(readLease, lease), {
+      ...LEASE_PAGES,
+      dropsManagedFields: true,
+      fieldSelector,
+    }),
     client.listAs(ADDRESS_BLOCKS, (block) => parsed(readBlock, block)),
   ]);
   return { leases: leases.items.flatMap((each) => each ?? []), blocks: blocks.items.flatMap((each) => each ?? []) };

@@ -10,7 +10,7 @@ import {
   NETWORK_ATTACHMENT_DEFINITIONS,
   PODS,
 } from '../../kube/resources.js';
-import { INSTALL_HOLDFAST, pickMetadata, readList, required, valueOr } from '../reader.js';
+import { INSTALL_HOLDFAST, LEASE_PAGES, pickMetadata, readList, required, valueOr } from '../reader.js';
 import { IP_POOLS, IP_RESERVATIONS, type MigrationObservation, NODE_SLICE_POOLS } from './plan-types.js';
 
 type ListClient = Pick<Client, 'list' | 'listAs'>;
@@ -25,7 +25,7 @@ export async function observeForMigration(client: ListClient, namespace: string)
     listRequired(client, IP_POOLS, 'is whereabouts installed, with Kubernetes as its datastore?', { namespace }),
     listIfServed(client, IP_RESERVATIONS, { namespace }),
     listIfServed(client, NODE_SLICE_POOLS, { namespace }),
-    listRequired(client, ADDRESS_LEASES, INSTALL_HOLDFAST),
+    listRequired(client, ADDRESS_LEASES, INSTALL_HOLDFAST, LEASE_PAGES),
   ]);
   const [nads, pools, claims] = await Promise.all([
     listRequired(client, NETWORK_ATTACHMENT_DEFINITIONS, 'install Multus first'),
