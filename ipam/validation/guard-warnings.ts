@@ -4,7 +4,7 @@ import { HOLDFAST_IPAM, chainedPlugins, ipamSections } from '../../api/networks/
 import { asList, asRecord } from '../../api/json.js';
 import { type NetworkAttachmentDefinition, readCniConfig } from '../../api/networks/network-attachment.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
-import { isAdminPool } from './review.js';
+import { adminPoolFor } from './review.js';
 
 const OFF = 'Off';
 /** Plugins whose interfaces have no port at which their node can filter what they send. */
@@ -14,15 +14,11 @@ const BRIDGES: readonly unknown[] = ['bridge', 'cnv-bridge'];
 
 /** Returns the mode of the guard of a NAD's interfaces: that of an administrator's pool of its network, or its own. */
 export function guardModeOf(
-  { config, delegation, metadata }: Pick<ParsedNad, 'config' | 'delegation' | 'metadata'>,
+  nad: Pick<ParsedNad, 'config' | 'delegation' | 'metadata'>,
   pools: readonly AddressPool[],
 ): string {
-  const { namespace = '' } = metadata;
-  const network = config.ok ? config.network.name : undefined;
-  const serving = pools.find((pool) => {
-    const { network: served, namespaces } = pool.spec;
-    return isAdminPool(pool) && served === network && (namespaces === undefined || namespaces.includes(namespace));
-  });
+  const { delegation } = nad;
+  const serving = adminPoolFor(nad, pools);
   const own = delegation.kind === 'holdfast' ? delegation.config.guard : undefined;
   return (serving === undefined ? own : serving.spec.guard)?.mode ?? OFF;
 }

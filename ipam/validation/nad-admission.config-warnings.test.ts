@@ -1,9 +1,12 @@
 import { expect } from 'chai';
+import type { AddressPool } from '../../api/address-pool.js';
 import type { NetworkAttachmentDefinition } from '../../api/networks/network-attachment.js';
 import { transformNad } from '../../cluster/transforms.js';
 import { runAtOnce } from '../../kube/run-in-slices.js';
+import { adminPool } from '../../test/objects/pool-objects.js';
 import { warnOfPersistence, warnOfUnreadableConfig } from './nad-admission.js';
-import { reviewNadConfig } from './nad-config-review.js';
+import { reviewNadConfig, reviewNextHops } from './nad-config-review.js';
+import { validationViewOf } from './testing/validation-view.js';
 
 function network(config: unknown): NetworkAttachmentDefinition {
   const text = typeof config === 'string' ? config : JSON.stringify(config);
@@ -94,6 +97,50 @@ describe('a warning about the config of a NAD', () => {
       expect(persistenceWarnings(config)).to.deep.equal([]);
     });
   }
+});
+
+describe('the review of the next hops of routes in a NAD', () => {
+  const SUBNETS = { subnets: [{ cidr: '10.1.0.0/24' }, { cidr: '2001:db8::/64' }] };
+  const warnings = (routes: readonly object[], more: object = SUBNETS, pools: readonly AddressPool[] = []) => {
+    const nad = network({ ...OURS, ipam: { type: 'holdfast', ...more, routes } });
+    return runAtOnce(reviewNextHops(nad, transformNad(nad), validationViewOf({ pools }))).warnings;
+  };
+  const admin = adminPool('blue', { network: 'blue', subnets: [{ cidr: '10.9.0.0/24' }] });
+  const warning = (index: number, gw: string) =>
+    `spec.config.ipam.routes[${index}].gw ${gw} is in no subnet of the network, so no pod on it starts: write an address of a subnet`;
+
+  it('warns of those in no subnet, of both families', () => {
+    expect(
+      warnings([
+        { dst: '10.0.0.0/8', gw: '10.9.0.1' },
+        { dst: '10.0.0.0/8', gw: '10.1.0.1' },
+        { dst: '2001:db8:1::/48', gw: '2001:db8:9::1' },
+      ]),
+    ).to.deep.equal([warning(0, '10.9.0.1'), warning(2, '2001:db8:9::1')]);
+  });
+
+  it("knows the subnets of the administrator's pool that serves the network", () => {
+    const routes = [{ dst: '10.0.0.0/8', gw: '10.9.0.1' }];
+    for (const given of [SUBNETS, {}]) expect(warnings(routes, given, [admin])).to.deep.equal([]);
+    expect(warnings([{ dst: '10.0.0.0/8', gw: '10.1.0.1' }], {}, [admin])).to.deep.equal([warning(0, '10.1.0.1')]);
+  });
+
+  it('accepts those that the kernel reaches otherwise, or whose subnets are unknown', () => {
+    expect(warnings([{ dst: '2001:db8:1::/48', gw: 'fe80::1' }])).to.deep.equal([]);
+    expect(
+      warnings([
+        { dst: '169.254.1.1/32', scope: 253 },
+        { dst: '0.0.0.0/0', gw: '169.254.1.1' },
+      ]),
+    ).to.deep.equal([]);
+    expect(warnings([{ dst: '0.0.0.0/0', gw: '10.9.0.1' }], {})).to.deep.equal([]);
+    expect(warnings([{ dst: '10.0.0.0/8' }])).to.deep.equal([]);
+  });
+
+  it('limits their number and that of the routes that it reads', () => {
+    const routes = Array.from({ length: 400 }, (_, n) => ({ dst: `10.2.${n & 255}.0/24`, gw: '10.9.0.1' }));
+    expect(warnings(routes)).to.have.length(4);
+  });
 });
 
 describe('the review of what agents read in a NAD', () => {

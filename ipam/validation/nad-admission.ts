@@ -14,7 +14,7 @@ import { FairSemaphore, FairSemaphoreError } from '../../kube/fair-semaphore.js'
 import { runInSlices } from '../../kube/run-in-slices.js';
 import { reviewBridge } from './bridge-review.js';
 import { guardModeOf, warnOfGuard } from './guard-warnings.js';
-import { reviewNadConfig } from './nad-config-review.js';
+import { reviewNadConfig, reviewNextHops } from './nad-config-review.js';
 import { delegatesToHoldfast, reviewNad } from './nad-review.js';
 import type { ValidationRefusal, ValidationResult } from './review.js';
 import { type ValidationAdmissionOptions, answerReview, denyResource, readNadObject } from './review-answer.js';
@@ -56,15 +56,17 @@ async function decide(
   const missing = await options.waitForSync();
   if (missing !== undefined) return allowUnchecked(`Holdfast's IPAM is not ready to review networks: ${missing}`);
   const subject = `NetworkAttachmentDefinition ${joinKey(namespace, nad.metadata.name)}`;
+  const { view } = options;
   const old = was && oldNad && { written: was, parsed: oldNad };
   const review = joinReviews(
-    reviewNad({ nad, oldNad }, options.view),
+    reviewNad({ nad, oldNad }, view),
     reviewNadConfig(written, was),
-    reviewBridge({ written, parsed: nad }, old, options.view),
+    reviewNextHops(written, nad, view),
+    reviewBridge({ written, parsed: nad }, old, view),
   );
   const reviewed = await turns.run(namespace, review).catch(describeFullQueue);
   if (typeof reviewed === 'string') return allowUnchecked(reviewed);
-  const guardWarnings = warnOfGuard(written, guardModeOf(nad, options.view.pools.list()));
+  const guardWarnings = warnOfGuard(written, guardModeOf(nad, view.pools.list()));
   const result = { ...reviewed, warnings: [...flagWarnings, ...guardWarnings, ...reviewed.warnings] };
   return answerReview({ operation, subject, result }, options);
 }

@@ -1,9 +1,14 @@
 import { versionProblemOf } from '../../api/networks/cni-version.js';
 import { HOLDFAST_IPAM, type IpamSection, ipamSections } from '../../api/networks/ipam-delegation.js';
 import { type NetworkAttachmentDefinition, readCniConfig } from '../../api/networks/network-attachment.js';
-import { ResultExtrasError, readResultExtras } from '../../addressing/pool/result-extras.js';
+import { parseAddress } from '../../addressing/address/address.js';
+import { containsAddress, parseCidr } from '../../addressing/address/cidr.js';
+import type { Pool } from '../../addressing/pool/pool.js';
+import { type ResultExtras, ResultExtrasError, readResultExtras } from '../../addressing/pool/result-extras.js';
+import type { ParsedNad } from '../../cluster/transforms.js';
 import { ineffectiveKeys } from './ineffective-keys.js';
-import type { ValidationResult } from './review.js';
+import { readNadIpamConfig } from './nad-pool.js';
+import { ALLOWED, type ValidationResult, type ValidationView, adminPoolFor } from './review.js';
 
 /** The API server shows only a few warnings. */
 const MAX_KEYS = 4;
@@ -48,11 +53,62 @@ function* reviewConfig(nad: NetworkAttachmentDefinition): Generator<undefined, C
 
 /** The message of the agent, with the path in the NAD. */
 function extrasProblems({ ipam, path }: IpamSection): string[] {
+  const extras = readExtras(ipam, path);
+  return typeof extras === 'string' ? [extras] : [];
+}
+
+function readExtras(ipam: IpamSection['ipam'], path: string): ResultExtras | string {
   try {
-    readResultExtras(ipam, path);
-    return [];
+    return readResultExtras(ipam, path);
   } catch (error) {
-    if (error instanceof ResultExtrasError) return [error.message];
+    if (error instanceof ResultExtrasError) return error.message;
     throw error;
   }
+}
+
+/** Limits the time of a review. */
+const MAX_ROUTES = 64;
+const LINK_LOCAL = parseCidr('fe80::/10');
+
+/**
+ * Warns of next hops that are not on the link: the kernel rejects their routes, so the plugin that creates the interface fails (containernetworking/plugins
+ * 1.9.1, `ipam.ConfigureIface`). A next hop is on the link if a subnet of the pool contains it, or an earlier route without a next hop.
+ */
+export function* reviewNextHops(
+  nad: NetworkAttachmentDefinition,
+  parsed: ParsedNad,
+  view: ValidationView,
+): Generator<undefined, ValidationResult> {
+  const config = readCniConfig(nad);
+  const section = ipamSections((config.ok && config.value) || {}).find(({ type }) => type === HOLDFAST_IPAM);
+  const extras = section && readExtras(section.ipam, section.path);
+  if (section === undefined || typeof extras !== 'object' || extras.routes.length === 0) return ALLOWED;
+  yield;
+  const subnets = poolFor(parsed, view)?.subnets ?? [];
+  if (subnets.length === 0) return ALLOWED;
+  const warnings = nextHopsOffLink(extras.routes, subnets).map(
+    ([index, gw]) =>
+      `${section.path}.routes[${index}].gw ${gw} is in no subnet of the network, so no pod on it starts: write an address of a subnet`,
+  );
+  return { refusals: [], warnings: warnings.slice(0, MAX_KEYS) };
+}
+
+function nextHopsOffLink(routes: ResultExtras['routes'], subnets: Pool['subnets']): [index: number, gw: string][] {
+  const onLink = [LINK_LOCAL, ...subnets.map(({ cidr }) => cidr)];
+  return routes.slice(0, MAX_ROUTES).flatMap(({ dst, gw }, index): [number, string][] => {
+    if (gw !== undefined) {
+      const address = parseAddress(gw);
+      return onLink.some((cidr) => containsAddress(cidr, address)) ? [] : [[index, gw]];
+    }
+    onLink.push(parseCidr(dst));
+    return [];
+  });
+}
+
+/** Returns the pool whose addresses pods of the NAD get; undefined if it is unknown or invalid. */
+function poolFor(nad: ParsedNad, { networks, pools, rightsOf }: ValidationView): Pool | undefined {
+  const serving = adminPoolFor(nad, pools.list());
+  if (serving !== undefined) return networks.pool(serving.metadata.name);
+  const config = readNadIpamConfig(nad, rightsOf);
+  return config.kind === 'pool' ? config.requested.served : undefined;
 }

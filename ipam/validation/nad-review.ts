@@ -13,7 +13,7 @@ import {
   type ValidationRefusal,
   type ValidationResult,
   type ValidationView,
-  isAdminPool,
+  adminPoolFor,
   refuse,
 } from './review.js';
 import { warnOfPool } from './pool-warnings.js';
@@ -203,10 +203,7 @@ function warnOfDisagreement(requested: NadPool, others: readonly NadPool[]): str
 
 function warnOfAdminPool({ nad, network, pool }: NadPool, view: ValidationView): string[] {
   const namespace = nad.metadata.namespace ?? '';
-  const serving = view.pools.list().find((other) => {
-    const { network: served, namespaces } = other.spec;
-    return isAdminPool(other) && served === network && (namespaces === undefined || namespaces.includes(namespace));
-  });
+  const serving = adminPoolFor(nad, view.pools.list());
   if (serving === undefined) return [];
   return [
     `AddressPool ${serving.metadata.name} serves network "${network}" for namespace ${namespace} instead of ${pool.metadata.name}: the subnets in this NAD have no effect`,

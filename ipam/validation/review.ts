@@ -71,6 +71,18 @@ export interface ValidationResult {
   readonly warnings: readonly string[];
 }
 
+/** Returns the administrator's pool that serves the network of a NAD in its namespace. */
+export function adminPoolFor(
+  { config, metadata: { namespace = '' } }: Pick<ParsedNad, 'config' | 'metadata'>,
+  pools: readonly AddressPool[],
+): AddressPool | undefined {
+  const network = config.ok ? config.network.name : undefined;
+  return pools.find((pool) => {
+    const { network: served, namespaces } = pool.spec;
+    return isAdminPool(pool) && served === network && (namespaces === undefined || namespaces.includes(namespace));
+  });
+}
+
 export const ALLOWED: ValidationResult = { refusals: [], warnings: [] };
 
 export function refuse(...refusals: readonly ValidationRefusal[]): ValidationResult {
