@@ -5,7 +5,7 @@ import { VIRTUAL_MACHINE_INSTANCE_KIND, VIRTUAL_MACHINE_KIND } from '../../api/n
 import type { Lister } from '../../kube/informers/cache.js';
 import { type KeyParts, NamespacedMap } from '../../kube/informers/namespaced-map.js';
 import type { Finding } from '../doctor/finding.js';
-import { MAX_SHOWN_TEXT, shownAddressesOf } from './bounds.js';
+import { MAX_ROWS, MAX_SHOWN_TEXT, shownAddressesOf } from './bounds.js';
 import type { VmRow } from './protocol.js';
 import { compareText } from './sort-rows.js';
 
@@ -28,12 +28,14 @@ interface VmSources {
 }
 
 /**
- * The VMs of the cluster: those that the user may read, and those that claims name. A row is made when an object of its VM changes, because a
- * view of a hundred thousand VMs has no time to make them.
+ * The VMs of the cluster: those that the user may read, and those that claims name. A row is made when objects of its VM have changed, because a
+ * view of a hundred thousand VMs has no time to make them. Objects that come together make it once: a VM may have many claims.
  */
 export class VmTable {
   readonly #sources: VmSources;
   readonly #rows = new NamespacedMap<VmRow>();
+  /** VMs whose objects have changed since their row was made. */
+  #changed: NamespacedMap<KeyParts> | undefined;
   /** Until a row changes. */
   #sorted: VmRow[] | undefined;
   #findings: readonly Finding[] | undefined;
@@ -44,17 +46,31 @@ export class VmTable {
   }
 
   /** Called after each change of an object of the VM. */
-  changed(vm: KeyParts): void {
-    const row = vmRow(this.#sources, vm);
+  changed({ namespace, name }: KeyParts): void {
+    if (this.#changed === undefined) {
+      this.#changed = new NamespacedMap();
+      queueMicrotask(() => this.#makeRows());
+    }
+    this.#changed.set({ namespace, name }, { namespace, name });
+  }
+
+  #makeRows(): void {
+    if (this.#changed === undefined) return;
+    const changed = this.#changed.values();
+    this.#changed = undefined;
     this.#sorted = undefined;
-    if (row === undefined) this.#rows.delete(vm);
-    else this.#rows.set(vm, row);
+    for (const vm of changed) {
+      const row = vmRow(this.#sources, vm);
+      if (row === undefined) this.#rows.delete(vm);
+      else this.#rows.set(vm, row);
+    }
   }
 
   /** Returns all, by namespace, then by name. @param findings what the doctor says */
   rows(findings?: readonly Finding[]): readonly VmRow[] {
     if (findings !== this.#findings) this.#problems = problemsOf(findings);
     this.#findings = findings;
+    this.#makeRows();
     this.#sorted ??= this.#rows
       .values()
       .sort((a, b) => compareText(a.namespace, b.namespace) || compareText(a.name, b.name));
@@ -83,6 +99,6 @@ export function vmRow(cluster: VmSources, { namespace, name }: KeyParts): VmRow 
   const key = joinKey(namespace, name);
   const [vm, vmi, claims] = [cluster.vms.cache.get(key), cluster.vmis.cache.get(key), cluster.claimsOfVm(key)];
   if (vm === undefined && vmi === undefined && claims.length === 0) return undefined;
-  const addresses = claims.flatMap(shownAddressesOf);
+  const addresses = claims.slice(0, MAX_ROWS).flatMap(shownAddressesOf);
   return { namespace, name, status: vm?.status || (vmi?.phase ?? ''), node: vmi?.node ?? '', addresses, problem: '' };
 }

@@ -43,6 +43,19 @@ describe('The list of VMs', () => {
     ]);
   });
 
+  it('makes the row of a VM once if many of its claims come at the same time, and before anybody looks', async () => {
+    let made = 0;
+    const claimsOfVm = () => ((made += 1), sources.claimsOfVm());
+    const vmTable = new VmTable({ ...sources, claimsOfVm } as unknown as ClusterWatch);
+    for (let claims = 0; claims < 1_000; claims += 1) vmTable.changed(first!.metadata);
+    await Promise.resolve();
+    expect(made).to.equal(1);
+    expect(vmTable.rows()).to.have.length(1);
+    vmTable.changed(first!.metadata);
+    expect(vmTable.rows()).to.have.length(1);
+    expect(made).to.equal(2);
+  });
+
   it('has no VM of which all objects are gone', () => {
     const vms = kindOf(first!);
     const vmTable = new VmTable({ ...sources, vms, claimsOfVm: () => [] } as unknown as ClusterWatch);
