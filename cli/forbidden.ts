@@ -5,6 +5,8 @@ import type { Resource } from '../kube/resource.js';
 /** The words of the API server's authorizer: k8s.io/apiserver, pkg/endpoints/handlers/responsewriters. */
 const REFUSAL =
   /User "((?:[^"\\]|\\.)*)" cannot (\S+) resource "([^"]*)" in API group "([^"]*)" (?:at the cluster scope|in the namespace "([^"]*)")/;
+/** In the message of a StatusError. */
+const UNAUTHORIZED = ': 401 ';
 const READING = ['get', 'list', 'watch'];
 /** The ClusterRoles with the right to read kinds that are not Holdfast's own. */
 const READ_ROLES: ReadonlyMap<string, string> = new Map([
@@ -16,9 +18,16 @@ const READ_ROLES: ReadonlyMap<string, string> = new Map([
   ['virtualmachineinstances.kubevirt.io', 'kubevirt.io:view'],
 ]);
 
-/** Says why a read failed: which right the user lacks, or the message of the error. */
+/** Says why a read failed: which right the user lacks, to log in again, or the message of the error. */
 export function reasonOf(error: unknown): string {
-  return (isForbidden(error) ? describeForbidden(error) : undefined) ?? messageOf(error);
+  const message = messageOf(error);
+  return (isForbidden(error) ? describeForbidden(error) : describeUnauthorized(message)) ?? message;
+}
+
+/** Also of an error of which only the text is known. @returns undefined if the API server knows the user */
+export function describeUnauthorized(message: string): string | undefined {
+  if (!message.includes(UNAUTHORIZED)) return undefined;
+  return `${message}: the API server does not accept the credentials of this kubeconfig, which may have expired: log in again`;
 }
 
 /** `addresspools.ipam.holdfast.dev`, as kubectl and the name of a CustomResourceDefinition write a kind. */

@@ -1,5 +1,5 @@
 import type { Clock } from '../../kube/clock.js';
-import { messageOf } from '../../kube/errors.js';
+import { reasonOf } from '../forbidden.js';
 
 interface SharedReadOptions {
   readonly clock: Clock;
@@ -63,7 +63,7 @@ export class SharedRead<T> {
         this.value = await this.#read();
         this.failure = undefined;
       } catch (error) {
-        this.failure = messageOf(error);
+        this.failure = reasonOf(error);
       }
       onRead();
       await clock.sleep(pauseAfter(clock.now() - begin), signal);

@@ -60,6 +60,18 @@ describe('What the web page warns about first', () => {
     expect(alerts[0]?.problem).to.include('IPAMNotAnswering');
   });
 
+  it('says that the user must log in again when the token has ended, about watches and about what is read', async () => {
+    await ui.stop();
+    cluster.isLoggedOut = true;
+    ui = await startUi(cluster);
+    const { parts, failure } = await (
+      await open('view=waiting')
+    ).until<WaitingView & ServerView>(
+      (view) => view.failure !== undefined && view.parts.every(({ state }) => state === 'interrupted'),
+    );
+    for (const text of [failure, ...parts.map(({ message }) => message)]) expect(text).to.include('log in again');
+  });
+
   it('names commands for the cluster and user with which the page was started', async () => {
     cluster.tracker.put(IPAM_CLAIMS, claimWithCondition([IPS_ALLOCATED, 'False', AllocationReason.Conflict, 'taken']));
     cluster.tracker.put(NETWORK_ATTACHMENT_DEFINITIONS, blueNad());

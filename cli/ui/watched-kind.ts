@@ -2,12 +2,12 @@ import type { KubeObject } from '../../api/meta.js';
 import { Cache, type Indexes } from '../../kube/informers/cache.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock, Random } from '../../kube/clock.js';
-import { isForbidden, isNotFound, messageOf } from '../../kube/errors.js';
+import { isForbidden, isNotFound } from '../../kube/errors.js';
 import { Informer } from '../../kube/informers/informer.js';
 import { type Logger, silentLogger } from '../../kube/log.js';
 import { silentMetrics } from '../../kube/metrics.js';
 import { type Resource, resourcePath } from '../../kube/resource.js';
-import { describeForbidden, qualifiedName, reasonOf } from '../forbidden.js';
+import { describeForbidden, describeUnauthorized, qualifiedName, reasonOf } from '../forbidden.js';
 import type { PartStatus } from './protocol.js';
 
 /** How often it is asked again whether the user may list a kind, and whether it is served. */
@@ -99,7 +99,7 @@ export class WatchedKind<T extends KubeObject, S extends KubeObject> {
           return REFUSED_RETRY_MS;
         }
         if (!isForbidden(error)) {
-          this.#setStatus('interrupted', messageOf(error));
+          this.#setStatus('interrupted', reasonOf(error));
           return FAILED_RETRY_MS;
         }
         refusal = reasonOf(error);
@@ -156,7 +156,11 @@ export class WatchedKind<T extends KubeObject, S extends KubeObject> {
       child: () => log,
       warn: (_fields, message) => {
         this.#interruptedAt = this.#deps.clock.now();
-        this.#setStatus('interrupted', describeForbidden({ message }) ?? message, namespace);
+        this.#setStatus(
+          'interrupted',
+          describeForbidden({ message }) ?? describeUnauthorized(message) ?? message,
+          namespace,
+        );
         this.#probing ??= this.#probe(namespace, this.#abort.signal);
       },
     };

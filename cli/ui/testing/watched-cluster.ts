@@ -9,11 +9,16 @@ export class WatchedCluster extends MemoryTransport {
   readonly forbidden = new Map<string, readonly string[]>();
   readonly absent = new Set<string>();
 
+  /** The user's token has ended. */
+  isLoggedOut = false;
+
   #isAway = false;
   #outage = new AbortController();
 
   override before: MemoryTransport['before'] = ({ path }: ApiRequest) => {
     if (this.#isAway) throw new TransportError('unsent', 'connect ECONNREFUSED 192.0.2.1:6443');
+    if (this.isLoggedOut)
+      throw new StatusError({ request: `GET ${path}`, message: 'Unauthorized', status: 401, reason: 'Unauthorized' });
     const { kind, namespace } = targetOf(path);
     if (this.absent.has(kind.plural)) throw refusal(kind, '', NOT_FOUND, 'is not served');
     if (this.#isForbidden(kind.plural, namespace)) {
