@@ -42,7 +42,7 @@ export interface ObservedWorkload {
   maxClaims: number;
   /** How long a restored claim waits for its owner, from its creation. */
   restoreWaitMs: number;
-  /** By a clock that begins at the time of day and is not set with it. */
+  /** The time of day: it is compared with times that others wrote, and written into claims. */
   now: number;
   vm: ObservedVm | undefined;
   vmi: ObservedVmi | undefined;

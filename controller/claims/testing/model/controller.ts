@@ -158,7 +158,7 @@ export class ModelController {
       createdClaims: this.#created,
       isGateOpen: () => this.gateOpen,
       restoreWaitMs: RESTORE_WAIT_MS,
-      clock: { now: () => Date.parse(timeOf(this.#world.version)) + this.#elapsedMs },
+      clock: { wall: () => Date.parse(timeOf(this.#world.version)) + this.#elapsedMs },
     });
     try {
       const result = await sync(key);
