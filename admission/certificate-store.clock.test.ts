@@ -2,14 +2,14 @@ import { X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
 import { TransportError } from '../kube/errors.js';
 import { SECRETS } from '../kube/resources.js';
-import { BACKDATE_MS } from './certificate-plan.js';
+import { BACKDATE_MS, SERVING_LIFETIME_MS } from './certificate-plan.js';
 import { applyCertificateStep } from './certificate-step.js';
 import { writeMaterial } from './certificate-store.js';
 import { type CertificateReplicas, useReplicas } from './testing/certificate-replicas.js';
 
 const DAY_MS = 24 * 3_600_000;
 
-describe('certificates that a replica created while its clock was ahead', function () {
+describe('certificates that a replica created while its clock differed', function () {
   let replicas: CertificateReplicas;
   useReplicas(this, (created) => (replicas = created));
 
@@ -53,6 +53,15 @@ describe('certificates that a replica created while its clock was ahead', functi
       }
     });
   }
+
+  it('are replaced within ten minutes if they have expired, because the machine was suspended or its clock was behind', async () => {
+    await replicas.startAndSettle();
+    replicas.clock.setBack(-SERVING_LIFETIME_MS);
+    expect(replicas.stores[0]?.ready()).to.include('the certificate expired at');
+    await replicas.advance(600_000);
+    expect(replicas.stores[0]?.ready()).to.be.undefined;
+    expect(replicas.isTrusted(0)).to.be.true;
+  });
 
   for (const days of [1, 59, 61, 100, 250, 364]) {
     it(`are not replaced in turn by replicas whose clocks differ by ${days} days`, async () => {

@@ -19,8 +19,8 @@ import type { CertificateSource, ServingPair } from '../tls/certificate-source.j
 import type { PemKeyPair } from '../tls/certificates.js';
 import type { AdmissionMetrics } from './metrics.js';
 
-/** The certificates are checked at least this often, even if no watch reports a change. */
-const MAX_CHECK_INTERVAL_MS = 12 * 3_600_000;
+/** The certificates are checked at least this often: no watch reports that the clock was set, or that the machine was suspended. */
+const MAX_CHECK_INTERVAL_MS = 600_000;
 const RETRY_BASE_MS = 250;
 const RETRY_MAX_MS = 30_000;
 /** Writes of one configuration. Another program that sets its own caBundle, such as the cainjector of cert-manager, answers each of them with a write. */
