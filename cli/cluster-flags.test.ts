@@ -8,7 +8,6 @@ import {
   NETWORK_ATTACHMENT_DEFINITIONS,
   VIRTUAL_MACHINES,
 } from '../kube/resources.js';
-import type { ApiRequest } from '../kube/transport/transport.js';
 import type { Connection } from './cluster-client.js';
 import { addClusterFlags } from './cluster-flags.js';
 import { readCliCommandLine } from './command-line.js';
@@ -18,18 +17,10 @@ import { createTerminal } from './terminal.js';
 
 const FLAGS = ' --context lab --as eve';
 
-/** Reviews have no name. */
-class ReviewingCluster extends MemoryCluster {
-  override serve(request: ApiRequest): unknown {
-    const isReview = request.path.endsWith('/selfsubjectreviews');
-    return isReview ? { metadata: { creationTimestamp: '2026-01-01T00:00:00Z' } } : super.serve(request);
-  }
-}
-
 /** A VM that waits for its address, and a namespace in which Pod Security refuses agents. */
 function brokenCluster(): MemoryCluster {
   const labels = { 'pod-security.kubernetes.io/enforce': 'baseline' };
-  return new ReviewingCluster()
+  return new MemoryCluster()
     .put(NAMESPACES, { metadata: { name: NAMESPACE } }, { metadata: { name: 'holdfast-agents', labels } })
     .put(VIRTUAL_MACHINES, vm({ data: 'blue' }))
     .put(IPAM_CLAIMS, claimWithCondition([IPS_ALLOCATED, 'False', AllocationReason.Conflict, 'taken']))

@@ -136,7 +136,7 @@ export const RELEASE = defineCommand({
   run: ({ namespace, ...request }, { terminal, connect }) =>
     connect(async ({ client, home }) => {
       const { print } = terminal;
-      await releaseByHand({ ...request, namespace: namespace ?? home }, { client, clock: systemClock, print });
+      await releaseByHand({ ...request, namespace: namespace ?? home }, { client, print });
       return ExitCode.done;
     }),
 });

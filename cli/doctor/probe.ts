@@ -93,7 +93,7 @@ export const NEEDED_RIGHTS: Readonly<Record<string, readonly Right[]>> = {
 };
 
 /** Reads the clock of the API server, in milliseconds since the epoch. Every user may. */
-export async function serverTime({ client }: ProbingReader): Promise<number | undefined> {
+export async function serverTime({ client }: { client: Pick<Client, 'create'> }): Promise<number | undefined> {
   const review = await client.create(SELF_SUBJECT_REVIEWS, { metadata: UNNAMED });
   const time = Date.parse(review.metadata.creationTimestamp ?? '');
   return Number.isNaN(time) ? undefined : time;

@@ -4,7 +4,7 @@ import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { NAME, NOW, clusterWith, lease, refusal, releasedAt, run } from './testing/release-cluster.js';
 
 describe('kubectl holdfast release', () => {
-  it('releases an address whose owner is gone, so that it cools down', async () => {
+  it('releases an address whose owner is gone, so that it cools down, by the clock of the API server', async () => {
     const cluster = clusterWith();
     expect(await run(cluster)).to.deep.equal([
       `addresslease.ipam.holdfast.dev/${NAME} released: the address cools down`,

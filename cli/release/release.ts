@@ -17,7 +17,6 @@ import { leaseName } from '../../addressing/lease/lease-name.js';
 import { type LeaseRecord, readLease, releaseLease } from '../../addressing/lease/lease.js';
 import { findUnlessGone } from '../../kube/absence.js';
 import type { Client } from '../../kube/client.js';
-import type { Clock } from '../../kube/clock.js';
 import { isConflict, isNotFound } from '../../kube/errors.js';
 import type { Resource } from '../../kube/resource.js';
 import {
@@ -29,6 +28,7 @@ import {
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../kube/resources.js';
 import { UsageError } from '../../process/read-arguments.js';
+import { serverTime } from '../doctor/probe.js';
 import { CommandError } from '../exit-code.js';
 import { INSTALL_HOLDFAST, mapRead, readList, required, valueOr } from '../reader.js';
 import { namespacesOf } from '../usage/pools.js';
@@ -48,8 +48,7 @@ export interface ReleaseOptions {
 }
 
 interface ReleaseDeps {
-  readonly client: Pick<Client, 'get' | 'list' | 'patch'>;
-  readonly clock: Pick<Clock, 'wall'>;
+  readonly client: Pick<Client, 'get' | 'list' | 'patch' | 'create'>;
   /** Prints a line for each lease, at once: a later one may fail. */
   readonly print: (line: string) => void;
 }
@@ -61,13 +60,16 @@ const OWNERS: Readonly<Record<LeaseOwner['kind'], Resource>> = { IPAMClaim: IPAM
  * what it has, and no claim has it in its status. Each write fails if the lease has changed since it was read.
  * @throws {CommandError} if a lease may not be released; none is released then
  */
-export async function releaseByHand(options: ReleaseOptions, { client, clock, print }: ReleaseDeps): Promise<void> {
+export async function releaseByHand(options: ReleaseOptions, { client, print }: ReleaseDeps): Promise<void> {
   const pools = required(await readList(client, ADDRESS_POOLS), INSTALL_HOLDFAST);
   const leases = await findLeases(options, pools, client);
   const refusals = await checkLeases(leases, { pools, client, ignored: options.ignored });
   if (refusals.length > 0) throw new CommandError([`nothing was released:`, ...refusals].join('\n'));
+  // nobody synchronizes the clock of the user's machine with those of the nodes
+  const at = await serverTime({ client });
+  if (at === undefined) throw new CommandError('nothing was released: the API server does not tell its time');
   for (const lease of leases) {
-    await writeRelease(lease, options, { client, at: clock.wall() });
+    await writeRelease(lease, options, { client, at });
     const done = options.dryRun ? 'can be released (dry run: nothing was written)' : 'released: the address cools down';
     print(`addresslease.ipam.holdfast.dev/${lease.metadata.name} ${done}`);
   }

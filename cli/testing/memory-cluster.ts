@@ -34,6 +34,8 @@ export class MemoryCluster extends MemoryTransport {
   beforeWrite: (write: ClusterWrite) => void = () => undefined;
   /** Called after each write. */
   afterWrite: () => void = () => undefined;
+  /** What a SelfSubjectReview says. It has no name and is not stored. */
+  time = '2026-01-01T00:00:00Z';
   writes = 0;
   /** The process ends with this write. */
   killAfter: number | undefined;
@@ -69,6 +71,7 @@ export class MemoryCluster extends MemoryTransport {
   override serve(request: ApiRequest): unknown {
     const { method, path, query = {}, body } = request;
     const target = targetOf(path);
+    if (target.kind.plural === 'selfsubjectreviews') return { metadata: { creationTimestamp: this.time } };
     const verb = VERBS[method];
     if (verb === undefined) return this.#read(request, target);
     if (query.dryRun !== undefined) return super.serve(request);

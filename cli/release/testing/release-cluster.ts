@@ -11,6 +11,7 @@ import { CommandError } from '../../exit-code.js';
 import { MemoryCluster } from '../../testing/memory-cluster.js';
 import { type ReleaseOptions, releaseByHand } from '../release.js';
 
+/** Of the API server. */
 export const NOW = Date.parse('2026-01-02T00:00:00Z');
 export const NAME = 'blue.10-0-0-5';
 
@@ -40,7 +41,9 @@ export function vmiWith(status: VmiInterfaceStatus, namespace = 'a'): VirtualMac
 export const MAC = '02:00:00:00:00:05';
 
 export function clusterWith(...leases: AddressLease[]): MemoryCluster {
-  return new MemoryCluster()
+  const cluster = new MemoryCluster();
+  cluster.time = new Date(NOW).toISOString();
+  return cluster
     .put(ADDRESS_POOLS, adminPool('blue'), adminPool('red', { network: 'red' }))
     .put(NETWORK_ATTACHMENT_DEFINITIONS, nadDefinition('a/blue', holdfastConfig()))
     .put(NETWORK_ATTACHMENT_DEFINITIONS, nadDefinition('a/red', holdfastConfig({}, 'red')))
@@ -52,7 +55,7 @@ export async function run(cluster: MemoryCluster, options: Partial<ReleaseOption
   cluster.printed.length = 0;
   const all = { subject: '10.0.0.5', namespace: 'a', dryRun: false, ignored: new Set<string>(), ...options };
   const print = (line: string) => void cluster.printed.push(line);
-  await releaseByHand(all, { client: cluster.client, clock: { wall: () => NOW }, print });
+  await releaseByHand(all, { client: cluster.client, print });
   return [...cluster.printed];
 }
 
