@@ -27,6 +27,7 @@ export class Deadline {
   readonly #clock: Clock;
   readonly #onAbort: () => void;
   #cancelTimer: () => void = () => undefined;
+  #abortIfOver: () => void = () => undefined;
   #fault: { fault: 'deadline' | 'idle' | 'aborted'; message: string } | undefined;
 
   constructor(clock: Clock, caller?: AbortSignal) {
@@ -45,7 +46,17 @@ export class Deadline {
   limit(ms: number, fault: 'deadline' | 'idle'): void {
     this.#cancelTimer();
     const message = fault === 'idle' ? `no data for ${ms} ms` : `no complete response within ${ms} ms`;
-    this.#cancelTimer = this.#clock.setTimer(ms, () => this.#give({ fault, message }));
+    const give = () => this.#give({ fault, message });
+    const end = this.#clock.now() + ms;
+    this.#cancelTimer = this.#clock.setTimer(ms, give);
+    this.#abortIfOver = () => {
+      if (this.#clock.now() >= end) give();
+    };
+  }
+
+  /** Aborts if the time is over. When a paused process continues, it handles what its connections received before its timers. */
+  confirm(): void {
+    this.#abortIfOver();
   }
 
   /** Lifts the time limit. */

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { systemClock } from '../clock.js';
 import { faultOf } from '../../test/request-error.js';
 import type { Reply } from '../../test/https/fault-server.js';
 import { OK, TransportHarness } from '../../test/https/transport-harness.js';
@@ -9,6 +10,10 @@ describe('The requests of a transport', () => {
   let answers: (() => void)[];
   let requests: Promise<unknown>[];
   let onRequest: () => void;
+  /** For how long the process was stopped: its timers have not run yet. */
+  let pausedMs: number;
+
+  beforeEach(() => (pausedMs = 0));
 
   function connect(connections: number): void {
     answers = [];
@@ -19,7 +24,7 @@ describe('The requests of a transport', () => {
       onRequest();
       return answer;
     };
-    harness.connect(handler, { connections });
+    harness.connect(handler, { connections, clock: { ...systemClock, now: () => systemClock.now() + pausedMs } });
   }
 
   /** @param paths the namespace of each is its first letter */
@@ -93,5 +98,16 @@ describe('The requests of a transport', () => {
     send('a2');
     await finish();
     expect(seen()).to.deep.equal(['a0', 'a2']);
+  });
+
+  it('are not sent after their time, if the process was stopped while they waited', async () => {
+    connect(1);
+    send('a1');
+    const late = faultOf(request('/api/v1/namespaces/a/a2'));
+    await until(() => answers.length > 0);
+    pausedMs = 30_000;
+    await finish();
+    expect(await late).to.equal('unsent');
+    expect(seen()).to.deep.equal(['a1']);
   });
 });

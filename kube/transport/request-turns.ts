@@ -28,6 +28,7 @@ export class RequestTurns {
     const { signal } = deadline;
     const state = { isSent: false };
     const turn = this.#semaphore.run(tenantOf(request), 1, () => {
+      deadline.confirm();
       signal.throwIfAborted();
       state.isSent = true;
       return send();
