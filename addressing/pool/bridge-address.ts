@@ -1,11 +1,10 @@
 import { asRecord } from '../../api/json.js';
 import { HOLDFAST_IPAM, ipamSections } from '../../api/networks/ipam-delegation.js';
+import { BRIDGE_PLUGINS } from '../../api/networks/nad-guests.js';
 import { type NetworkAttachmentDefinition, readCniConfig } from '../../api/networks/network-attachment.js';
 import { formatAddress } from '../address/address.js';
 import { firstOf, formatCidr } from '../address/cidr.js';
 import type { Pool } from './pool.js';
-
-const BRIDGES: readonly unknown[] = ['bridge', 'cnv-bridge'];
 
 /**
  * Says which addresses of a pool the plugin `bridge` gives to the bridge of each node, although the pool may allocate them. It takes the first
@@ -16,7 +15,7 @@ export function bridgeAddressProblems(nad: NetworkAttachmentDefinition, { subnet
   const section = ipamSections((config.ok && config.value) || {}).find(({ type }) => type === HOLDFAST_IPAM);
   const plugin = asRecord(section?.plugin);
   const key = ['isGateway', 'isDefaultGateway'].find((each) => plugin[each] === true);
-  if (section === undefined || key === undefined || !BRIDGES.includes(plugin.type)) return [];
+  if (section === undefined || key === undefined || !BRIDGE_PLUGINS.includes(plugin.type)) return [];
   return subnets.flatMap(({ cidr, gateway, open }) => {
     const value = firstOf(cidr) + 1n;
     if (gateway !== undefined || !open.has(value)) return [];

@@ -3,6 +3,8 @@ import { asList, asRecord, describeValue, isRecord, recordsIn, truncate } from '
 import { GUEST_LIMITS, POOL_LIMITS } from '../limits.js';
 import { type NetworkAttachmentDefinition, readCniConfig } from './network-attachment.js';
 
+/** The bridge plugin and that of OpenShift. */
+export const BRIDGE_PLUGINS: readonly unknown[] = ['bridge', 'cnv-bridge'];
 /** CNI plugins that connect an interface to a layer-2 network and assign no address without an `ipam` object. */
 const LAYER2_PLUGINS = ['bridge', 'cnv-bridge', 'macvlan', 'sriov', 'ovs', 'macvtap'] as const;
 type Layer2Plugin = (typeof LAYER2_PLUGINS)[number];

@@ -1,3 +1,4 @@
+import { BRIDGE_PLUGINS } from '../../api/networks/nad-guests.js';
 import type { AddressPool } from '../../api/address-pool.js';
 import { isBeingDeleted } from '../../api/meta.js';
 import { EventReason } from '../../api/event-reasons.js';
@@ -183,9 +184,6 @@ export class MoveFence {
   }
 }
 
-/** Only the bridge plugin has the setting. OpenShift's has another name. */
-const BRIDGES: readonly string[] = ['bridge', 'cnv-bridge'];
-
 const MESSAGE =
   'The kernel of launchers uses the interface of the guest, too: set disableContainerInterface: true in the config of the bridge plugin. ' +
   'Otherwise it can draw the traffic of the guest to the target of a live migration, and takes an IPv6 address from router advertisements';
@@ -198,7 +196,8 @@ function containerInterfaceEvents(nads: readonly ParsedNad[]): NadEvent[] {
         config.ok &&
         config.network.allowPersistentIPs &&
         delivery.kind === 'guest' &&
-        BRIDGES.includes(delivery.plugin) &&
+        // only it has the setting
+        BRIDGE_PLUGINS.includes(delivery.plugin) &&
         !delivery.disablesContainerInterface,
     )
     .slice(0, MAX_READ_NADS)

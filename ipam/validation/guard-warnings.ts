@@ -2,6 +2,7 @@ import type { AddressPool } from '../../api/address-pool.js';
 import { versionProblemOf } from '../../api/networks/cni-version.js';
 import { HOLDFAST_IPAM, chainedPlugins, ipamSections } from '../../api/networks/ipam-delegation.js';
 import { asList, asRecord } from '../../api/json.js';
+import { BRIDGE_PLUGINS } from '../../api/networks/nad-guests.js';
 import { type NetworkAttachmentDefinition, readCniConfig } from '../../api/networks/network-attachment.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { adminPoolFor } from './review.js';
@@ -9,8 +10,6 @@ import { adminPoolFor } from './review.js';
 const OFF = 'Off';
 /** Plugins whose interfaces have no port at which their node can filter what they send. */
 const WITHOUT_PORT: readonly unknown[] = ['ipvlan', 'sriov', 'ib-sriov', 'macvtap', 'host-device', 'vlan', 'tap'];
-/** Plugins that can leave the interface down until the guard is applied. */
-const BRIDGES: readonly unknown[] = ['bridge', 'cnv-bridge'];
 
 /** Returns the mode of the guard of a NAD's interfaces: that of an administrator's pool of its network, or its own. */
 export function guardModeOf(
@@ -72,6 +71,7 @@ function warnOfPort(path: string, { type }: Record<string, unknown>): string[] {
 }
 
 function warnOfState(path: string, { type, disableContainerInterface }: Record<string, unknown>): string[] {
-  if (!BRIDGES.includes(type) || disableContainerInterface === true) return [];
+  // only a bridge plugin can leave the interface down until the guard is applied
+  if (!BRIDGE_PLUGINS.includes(type) || disableContainerInterface === true) return [];
   return [`${path}: the interface is up before its guard is applied: write "disableContainerInterface": true`];
 }

@@ -7,8 +7,8 @@ import type { Pool } from '../../addressing/pool/pool.js';
 import { type ResultExtras, ResultExtrasError, readResultExtras } from '../../addressing/pool/result-extras.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { ineffectiveKeys } from './ineffective-keys.js';
-import { readNadIpamConfig } from './nad-pool.js';
-import { ALLOWED, type ValidationResult, type ValidationView, adminPoolFor } from './review.js';
+import { servingPool } from './nad-pool.js';
+import { ALLOWED, type ValidationResult, type ValidationView } from './review.js';
 
 /** The API server shows only a few warnings. */
 const MAX_KEYS = 4;
@@ -84,7 +84,7 @@ export function* reviewNextHops(
   const extras = section && readExtras(section.ipam, section.path);
   if (section === undefined || typeof extras !== 'object' || extras.routes.length === 0) return ALLOWED;
   yield;
-  const subnets = poolFor(parsed, view)?.subnets ?? [];
+  const subnets = servingPool(parsed, view).pool?.subnets ?? [];
   if (subnets.length === 0) return ALLOWED;
   const warnings = nextHopsOffLink(extras.routes, subnets).map(
     ([index, gw]) =>
@@ -103,12 +103,4 @@ function nextHopsOffLink(routes: ResultExtras['routes'], subnets: Pool['subnets'
     onLink.push(parseCidr(dst));
     return [];
   });
-}
-
-/** Returns the pool whose addresses pods of the NAD get; undefined if it is unknown or invalid. */
-function poolFor(nad: ParsedNad, { networks, pools, rightsOf }: ValidationView): Pool | undefined {
-  const serving = adminPoolFor(nad, pools.list());
-  if (serving !== undefined) return networks.pool(serving.metadata.name);
-  const config = readNadIpamConfig(nad, rightsOf);
-  return config.kind === 'pool' ? config.requested.served : undefined;
 }

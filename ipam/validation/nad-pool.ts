@@ -11,6 +11,7 @@ import type { Pool } from '../../addressing/pool/pool.js';
 import { derivedPool, derivedSpec } from '../../addressing/pool/derived-pool.js';
 import type { POOL_FIELDS } from '../../api/networks/ipam-keys.js';
 import { type NadRightsLookup } from '../../api/networks/nad-rights.js';
+import { type ValidationView, adminPoolFor } from './review.js';
 
 const MAX_SHOWN_LENGTH = 120;
 
@@ -48,6 +49,17 @@ export function readNadIpamConfig(nad: ParsedNad, rightsOf: NadRightsLookup): Na
   const pool = derivedPool(namespace, derived.spec);
   const served = { ...derived.pool, name: pool.metadata.name };
   return { kind: 'pool', requested: { nad, network, pool, served, reduced: derived.reduced } };
+}
+
+/** Returns the pool whose addresses pods of the NAD's own namespace get, undefined if it is unknown or invalid, and whether it is derived from the NAD. */
+export function servingPool(
+  nad: ParsedNad,
+  view: ValidationView,
+): { readonly isOwn: boolean; readonly pool?: Pool | undefined } {
+  const serving = adminPoolFor(nad, view.pools.list());
+  if (serving !== undefined) return { isOwn: false, pool: view.networks.pool(serving.metadata.name) };
+  const config = readNadIpamConfig(nad, view.rightsOf);
+  return { isOwn: true, pool: config.kind === 'pool' ? config.requested.served : undefined };
 }
 
 /** Whether two versions of a NAD say the same about addresses. */

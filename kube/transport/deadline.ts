@@ -62,6 +62,7 @@ export class Deadline {
   /** Lifts the time limit. */
   pause(): void {
     this.#cancelTimer();
+    this.#abortIfOver = () => undefined;
   }
 
   /** Resolves like `promise`, or rejects with the signal's reason if the signal aborts first. */
