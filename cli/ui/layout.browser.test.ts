@@ -129,7 +129,7 @@ describe('The web page when something is wrong', function () {
   it('has a banner while the API server is away, which says how old the view is, until it is back', async function () {
     this.timeout(60_000);
     cluster.goAway();
-    await page.getByRole('alert').getByText('The API server does not answer: what is shown is of').waitFor();
+    await page.getByRole('alert').getByText('Nothing could be read from the API server since').waitFor();
     await page.getByRole('alert').getByText('ECONNREFUSED').waitFor({ timeout: 25_000 });
     await page.getByRole('link', { name: 'blue' }).waitFor();
     cluster.comeBack();

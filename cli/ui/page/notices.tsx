@@ -43,7 +43,9 @@ function interruptions(parts: readonly PartStatus[]): string[] {
   );
   if (parts.some(({ state }) => state === 'live')) return lines;
   const { message = '', since = 0 } = first;
-  return [`The API server does not answer: what is shown is of ${timeText(since)}, and may be old. ${message}`];
+  return [
+    `Nothing could be read from the API server since ${timeText(since)}, so what is shown may be old. ${message}`,
+  ];
 }
 
 /** In one line, unless the user wants to know more: who has few rights sees it on each view. */
