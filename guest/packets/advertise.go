@@ -14,7 +14,7 @@ import (
 // lifetime is 0, because this is no router.
 
 const (
-	dnsLifetime           = time.Hour // of resolvers in advertisements
+	leastDNSLifetime      = time.Hour // of resolvers in advertisements
 	maxPrefixes           = 16
 	leastIPv6MTU          = 1280
 	advertisementInterval = 3 * time.Second // between advertisements to one guest (RFC 4861, section 6.2.6)
@@ -67,7 +67,7 @@ func (r *responder) advertise(now time.Time, guest *guest, address netip.Addr) {
 
 func (r *responder) advertisement(guest *guest) *ndp.RouterAdvertisement {
 	made := &ndp.RouterAdvertisement{ManagedConfiguration: true, OtherConfiguration: true}
-	lifetime := seconds(r.config.Times.Lease)
+	lifetime, dnsLifetime := seconds(r.config.Times.Lease), r.dnsLifetime()
 	for _, prefix := range r.prefixesOf(guest) {
 		made.Options = append(made.Options, &ndp.PrefixInformation{
 			PrefixLength: uint8(prefix.Bits()), Prefix: prefix.Addr(), OnLink: true, ValidLifetime: lifetime, PreferredLifetime: lifetime,
@@ -80,14 +80,19 @@ func (r *responder) advertisement(guest *guest) *ndp.RouterAdvertisement {
 		made.Options = append(made.Options, &ndp.RecursiveDNSServer{Lifetime: dnsLifetime, Servers: servers})
 	}
 	if search := guest.options.Search; len(search) > 0 {
-		made.Options = append(made.Options, searchList(search))
+		made.Options = append(made.Options, searchList(search, dnsLifetime))
 	}
 	return made
 }
 
+// dnsLifetime is at least three of the longest intervals between advertisements (RFC 8106, section 5.1): one may be lost.
+func (r *responder) dnsLifetime() time.Duration {
+	return max(leastDNSLifetime, 4*seconds(r.config.Times.Advertise))
+}
+
 // searchList returns the option of RFC 8106, section 5.2. That of ndp refuses names which are no valid IDNA.
-func searchList(domains []string) ndp.Option {
-	value := binary.BigEndian.AppendUint32([]byte{0, 0}, uint32(dnsLifetime.Seconds()))
+func searchList(domains []string, lifetime time.Duration) ndp.Option {
+	value := binary.BigEndian.AppendUint32([]byte{0, 0}, uint32(lifetime.Seconds()))
 	value = append(value, (&rfc1035label.Labels{Labels: domains}).ToBytes()...)
 	for len(value)%8 != 6 {
 		value = append(value, 0)

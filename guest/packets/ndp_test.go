@@ -51,11 +51,14 @@ func parseNDP(t *testing.T, frame []byte) (target netip.Addr, message ndp.Messag
 func TestSolicitationOfAGuestIsAnsweredInAUnicastFrame(t *testing.T) {
 	for _, row := range []struct {
 		source, target netip.Addr
+		every          uint32
+		dnsLifetime    time.Duration
 	}{
-		{guestLinkLocal, guestLinkLocal},
-		{netip.IPv6Unspecified(), allNodes},
+		{guestLinkLocal, guestLinkLocal, 300, time.Hour},
+		{netip.IPv6Unspecified(), allNodes, 1800, 2 * time.Hour},
 	} {
 		w := newWorld(t)
+		w.responder.config.Times.Advertise = row.every
 		w.wait(time.Minute)
 		w.take()
 		sent := w.hear(solicitation(guestMAC, row.source))
@@ -74,8 +77,8 @@ func TestSolicitationOfAGuestIsAnsweredInAUnicastFrame(t *testing.T) {
 		want := []ndp.Option{
 			&ndp.PrefixInformation{PrefixLength: 64, OnLink: true, ValidLifetime: day, PreferredLifetime: day, Prefix: netip.MustParseAddr("fd00:1::")},
 			ndp.NewMTU(1400),
-			&ndp.RecursiveDNSServer{Lifetime: time.Hour, Servers: []netip.Addr{netip.MustParseAddr("fd00:1::53")}},
-			&ndp.DNSSearchList{Lifetime: time.Hour, DomainNames: []string{"example.org", "a.example.org"}},
+			&ndp.RecursiveDNSServer{Lifetime: row.dnsLifetime, Servers: []netip.Addr{netip.MustParseAddr("fd00:1::53")}},
+			&ndp.DNSSearchList{Lifetime: row.dnsLifetime, DomainNames: []string{"example.org", "a.example.org"}},
 		}
 		expected, _ := ndp.MarshalMessage(&ndp.RouterAdvertisement{ManagedConfiguration: true, OtherConfiguration: true, Options: want})
 		actual, _ := ndp.MarshalMessage(got)
@@ -99,7 +102,7 @@ func TestAdvertisementIsThatOfRFC4861(t *testing.T) {
 
 func TestSearchDomainsAreAdvertisedAsTheyStand(t *testing.T) {
 	for _, domain := range []string{"example.org", "xn--zzzzzzzzzzzz.org", "_dmarc.a.b.c.d.e", "A"} {
-		body, err := ndp.MarshalMessage(&ndp.RouterAdvertisement{Options: []ndp.Option{searchList([]string{domain})}})
+		body, err := ndp.MarshalMessage(&ndp.RouterAdvertisement{Options: []ndp.Option{searchList([]string{domain}, time.Hour)}})
 		if err != nil {
 			t.Fatal(err)
 		}
