@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ADDRESS_STATES, STATE_NAMES } from '../../../addressing/address-states.js';
 import type { LeaseRow, MapCell, MapWindow } from '../protocol.js';
 import { timeText } from './elements.jsx';
-import { CELL_STEP, columnsOf, moveTo, paint, stateOf } from './map-geometry.js';
+import { CELL_STEP, cellLabel, columnsOf, moveTo, paint, stateOf } from './map-geometry.js';
 import { poolHref, vmHref } from '../route.js';
 
 interface MapProps {
@@ -104,7 +104,7 @@ export function AddressMap({ pool, shown, at }: MapProps): VNode {
                   onMouseEnter={() => setPointed(from + offset)}
                   onMouseLeave={() => setPointed(undefined)}
                 >
-                  {bits > CELL_STEP ? '' : <span>{/[^.:]*$/.exec(cell.first)?.[0]}</span>}
+                  {bits > CELL_STEP ? '' : <span>{cellLabel(cell.first)}</span>}
                 </div>
               ))}
             </div>

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { columnsOf, isOnLine, lettersOf, moveTo, pixelOf } from './map-geometry.js';
+import { cellLabel, columnsOf, isOnLine, lettersOf, moveTo, pixelOf } from './map-geometry.js';
 
 describe('The map of addresses on the page', () => {
   const keys: readonly { key: string; from: number; to: number | undefined; cells?: number }[] = [
@@ -23,6 +23,10 @@ describe('The map of addresses on the page', () => {
       expect(moveTo(key, from, cells)).to.equal(to);
     });
   }
+
+  it('labels each cell with the last part of its address', () => {
+    expect(['10.0.0.0', 'fd00::', 'fd00::1f'].map(cellLabel)).to.deep.equal(['0', '0', '1f']);
+  });
 
   it('has as many columns as cells if there are few', () => {
     expect([1, 2, 8, 16, 256].map(columnsOf)).to.deep.equal([1, 2, 8, 16, 16]);

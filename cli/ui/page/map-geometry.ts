@@ -9,6 +9,11 @@ export function columnsOf(cells: number): number {
   return Math.min(MAX_COLUMNS, Math.max(cells, 1));
 }
 
+/** Returns the last part of an address. That of `fd00::` is 0. */
+export function cellLabel(address: string): string {
+  return /[^.:]+$/.exec(address)?.[0] ?? '0';
+}
+
 /** @returns the cell to which a key leads; undefined for other keys */
 export function moveTo(key: string, from: number, cells: number): number | undefined {
   const columns = columnsOf(cells);
