@@ -37,11 +37,12 @@ function installedBrowser(): string | undefined {
 }
 
 async function install(): Promise<void> {
-  const args = ['install', '--quiet', '--yes', '--no-install-recommends', 'chromium'];
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  const apt = () => capture('apt-get', args, { env });
+  // suites in other processes install it, too, and apt-get does not wait for its own locks
+  const apt = (...args: string[]) => capture('flock', ['/var/lib/apt', 'apt-get', '--quiet', ...args], { env });
+  const get = () => apt('install', '--yes', '--no-install-recommends', 'chromium');
   // a container image has no package lists, or old ones
-  await apt().catch(() => capture('apt-get', ['update', '--quiet'], { env }).then(apt));
+  await get().catch(() => apt('update').then(get));
 }
 
 export async function launchBrowser(executablePath: string): Promise<Browser> {
