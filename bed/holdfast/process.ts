@@ -13,11 +13,7 @@ export type ProcessName = 'controller' | 'webhook' | 'ipam' | 'agent' | 'capacit
 /** Shorter than the defaults, because tests wait for cool-downs, leak collection and timeouts. */
 const QUICK: readonly string[] = ['--max-staleness=500ms', '--collect-after=2s'];
 /** A scheduler retries a pod after at most 10 s. */
-const QUICK_CAPACITY: readonly string[] = [
-  '--publish-interval=200ms',
-  '--publish-settle=500ms',
-  '--publish-offer-timeout=12s',
-];
+const QUICK_CAPACITY: readonly string[] = ['--publish-interval=200ms', '--publish-offer-timeout=12s'];
 const QUICK_REPORT = '--unhonoured-after=3s';
 const QUICK_GUEST = '--guest-grace=2s';
 const QUICK_IPAM: readonly string[] = [...QUICK, QUICK_REPORT, '--pool-status-interval=1s'];
