@@ -1,4 +1,5 @@
 import type { AddressPool, AddressPoolStatus } from './address-pool-schema.js';
+import type { KubeObject } from './meta.js';
 import { POOL_NAD_NAMESPACE } from './names.js';
 
 export type {
@@ -41,4 +42,24 @@ export function addressSpaceOf({ spec }: Pick<AddressPool, 'spec'>): string {
 /** Returns the namespace of the NADs from which a pool was derived; undefined for an administrator's pool. */
 export function nadNamespaceOf(pool: Pick<AddressPool, 'metadata'>): string | undefined {
   return pool.metadata.annotations?.[POOL_NAD_NAMESPACE];
+}
+
+/** Whether an administrator created the pool; otherwise it is derived from a NAD. */
+export function isAdminPool(pool: Pick<AddressPool, 'metadata'>): boolean {
+  return nadNamespaceOf(pool) === undefined;
+}
+
+/** Returns the administrator's pool that serves the network of a NAD in its namespace. */
+export function adminPoolFor(
+  {
+    config,
+    metadata: { namespace = '' },
+  }: KubeObject & { readonly config: { ok: true; network: { name: string } } | { ok: false } },
+  pools: readonly AddressPool[],
+): AddressPool | undefined {
+  const network = config.ok ? config.network.name : undefined;
+  return pools.find((pool) => {
+    const { network: served, namespaces } = pool.spec;
+    return isAdminPool(pool) && served === network && (namespaces === undefined || namespaces.includes(namespace));
+  });
 }

@@ -1,5 +1,5 @@
 import { asRecord } from '../../api/json.js';
-import { HOLDFAST_IPAM, ipamSections } from '../../api/networks/ipam-delegation.js';
+import { holdfastSection } from '../../api/networks/ipam-delegation.js';
 import { BRIDGE_PLUGINS } from '../../api/networks/nad-guests.js';
 import { type NetworkAttachmentDefinition, readCniConfig } from '../../api/networks/network-attachment.js';
 import { formatAddress } from '../address/address.js';
@@ -12,7 +12,7 @@ import type { Pool } from './pool.js';
  */
 export function bridgeAddressProblems(nad: NetworkAttachmentDefinition, { subnets }: Pick<Pool, 'subnets'>): string[] {
   const config = readCniConfig(nad);
-  const section = ipamSections((config.ok && config.value) || {}).find(({ type }) => type === HOLDFAST_IPAM);
+  const section = holdfastSection((config.ok && config.value) || {});
   const plugin = asRecord(section?.plugin);
   const key = ['isGateway', 'isDefaultGateway'].find((each) => plugin[each] === true);
   if (section === undefined || key === undefined || !BRIDGE_PLUGINS.includes(plugin.type)) return [];

@@ -64,6 +64,11 @@ export function readIpamDelegation(nad: NetworkAttachmentDefinition): IpamDelega
   return read.ok ? { kind: 'holdfast', config: read.config } : { kind: 'invalid', problem: read.problem };
 }
 
+/** Returns the first `ipam` object that delegates to Holdfast. */
+export function holdfastSection(config: Record<string, unknown>): IpamSection | undefined {
+  return ipamSections(config).find(({ type }) => type === HOLDFAST_IPAM);
+}
+
 /** Returns the `ipam` objects of a CNI config that name an IPAM, at the top level and in the plugins of a list. */
 export function ipamSections(config: Record<string, unknown>): IpamSection[] {
   const plugins: unknown[] = Array.isArray(config.plugins) ? config.plugins : [];

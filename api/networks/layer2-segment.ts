@@ -1,5 +1,5 @@
 import { deliveryOf } from './nad-guests.js';
-import { HOLDFAST_IPAM, ipamSections } from './ipam-delegation.js';
+import { holdfastSection } from './ipam-delegation.js';
 import { recordsIn } from '../json.js';
 import { RESOURCE_NAME_ANNOTATION } from '../names.js';
 import { type NetworkAttachmentDefinition, readCniConfig } from './network-attachment.js';
@@ -58,7 +58,7 @@ function servedPlugin(
   nad: NetworkAttachmentDefinition,
   config: Record<string, unknown>,
 ): Record<string, unknown> | undefined {
-  const ours = ipamSections(config).find(({ type }) => type === HOLDFAST_IPAM);
+  const ours = holdfastSection(config);
   if (ours !== undefined) return ours.plugin;
   if (deliveryOf(nad).kind !== 'guest') return undefined;
   return config.plugins === undefined ? config : recordsIn(config.plugins)[0];

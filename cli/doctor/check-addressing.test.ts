@@ -62,5 +62,7 @@ describe('a NAD whose bridge has an address of the pool', () => {
     expect(
       problemsWith(derived, adminPool('blue', { subnets: [{ cidr: '10.1.0.0/24', gateway: '10.1.0.9' }] })),
     ).to.deep.equal([]);
+    const ofOthers = { namespaces: ['other'], subnets: [{ cidr: '10.1.0.0/24', gateway: '10.1.0.9' }] };
+    expect(problemsWith(derived, adminPool('blue', ofOthers))).to.have.length(1);
   });
 });

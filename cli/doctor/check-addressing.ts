@@ -1,4 +1,4 @@
-import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
+import { type AddressPool, adminPoolFor, isAdminPool, nadNamespaceOf } from '../../api/address-pool.js';
 import { BAD_POOL_CONDITIONS } from '../../api/conditions.js';
 import { describesPool } from '../../api/networks/ipam-config.js';
 import { readIpamDelegation } from '../../api/networks/ipam-delegation.js';
@@ -17,8 +17,8 @@ const UNSERVED_MS = 60_000;
 
 /** Pools whose conditions say that something is wrong: NADs that disagree, overlaps on one wire, conflicts. */
 export function checkPools({ pools = [] }: ObservedCluster): Finding[] {
-  const own = pools.filter((pool) => nadNamespaceOf(pool) === undefined);
-  const derived = pools.filter((pool) => nadNamespaceOf(pool) !== undefined);
+  const own = pools.filter(isAdminPool);
+  const derived = pools.filter((pool) => !isAdminPool(pool));
   return [...own, ...derived].flatMap((pool) =>
     BAD_POOL_CONDITIONS.flatMap(({ type, status, health }) => {
       const found = pool.status?.conditions?.find((each) => each.type === type && each.status === status);
@@ -66,13 +66,9 @@ function poolsOf(nad: NetworkAttachmentDefinition, pools: readonly AddressPool[]
   });
 }
 
-/** @param pools that serve it; that of an administrator has precedence */
-function checkBridge(
-  nad: NetworkAttachmentDefinition,
-  pools: readonly AddressPool[] | undefined,
-  object: string,
-): Finding[] {
-  const pool = pools?.find((each) => nadNamespaceOf(each) === undefined) ?? pools?.[0];
+function checkBridge(nad: NetworkAttachmentDefinition, pools: readonly AddressPool[] = [], object: string): Finding[] {
+  const config = parseNetworkConfig(nad);
+  const pool = adminPoolFor({ metadata: nad.metadata, config }, pools) ?? pools.find((each) => !isAdminPool(each));
   const compiled = pool && compilePool(pool);
   if (compiled?.ok !== true) return [];
   const remedy = `see ${docsUrl('how-to/pools.md#the-gateway-of-a-bridge')}`;

@@ -1,4 +1,4 @@
-import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
+import { type AddressPool, isAdminPool } from '../../api/address-pool.js';
 import { labelValue } from '../../api/ipam-claim.js';
 import { truncate } from '../../api/json.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
@@ -55,7 +55,7 @@ function checkPresence(names: readonly string[]): Finding[] {
 function checkGuest({ pools = [] }: ObservedCluster, components: readonly ComponentState[]): Finding[] {
   if (components.some(({ name }) => name === 'guest' || name === 'all')) return [];
   const served = pools
-    .filter((pool) => isDhcpPool(pool) || (isOfAdministrator(pool) && pool.spec.guest?.networkData?.default === true))
+    .filter((pool) => isDhcpPool(pool) || (isAdminPool(pool) && pool.spec.guest?.networkData?.default === true))
     .map(({ metadata }) => metadata.name);
   if (served.length === 0) return [];
   const problem = `no workload of the component guest exists, so guests of AddressPool ${firstOfMany(served, MAX_POOLS)} are told no addresses`;
@@ -184,13 +184,9 @@ export function checkResponders(observed: ObservedCluster): Finding[] {
     });
 }
 
-function isDhcpPool(pool: AddressPool): boolean {
-  return isOfAdministrator(pool) && pool.spec.guest?.dhcp !== undefined;
-}
-
 /** In a derived pool, `spec.guest` has no effect. */
-function isOfAdministrator(pool: AddressPool): boolean {
-  return nadNamespaceOf(pool) === undefined;
+function isDhcpPool(pool: AddressPool): boolean {
+  return isAdminPool(pool) && pool.spec.guest?.dhcp !== undefined;
 }
 
 function checkAttachment({ metadata, spec }: AddressPool, observed: ObservedCluster): Finding[] {

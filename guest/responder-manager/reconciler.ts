@@ -1,5 +1,5 @@
 import type { Pool } from '../../addressing/pool/pool.js';
-import { nadNamespaceOf } from '../../api/address-pool.js';
+import { isAdminPool } from '../../api/address-pool.js';
 import { EventReason } from '../../api/event-reasons.js';
 import { type KubeObject, byAge, objectKey } from '../../api/meta.js';
 import { RESPONDERS_NAMESPACE, RESPONDER_CONTENT_ANNOTATION } from '../../api/names.js';
@@ -114,7 +114,7 @@ export class ResponderReconciler implements Reconciler {
     const { watched, directory } = this.#deps.views;
     const pools: Pool[] = [];
     const unreadable: string[] = [];
-    const admins = watched.pools.cache.list().filter((pool) => nadNamespaceOf(pool) === undefined);
+    const admins = watched.pools.cache.list().filter(isAdminPool);
     for (const { metadata } of admins.toSorted(byAge)) {
       const state = directory.stateOf(metadata.name);
       if (state?.kind === 'served' && state.pool.guest?.dhcp !== undefined) pools.push(state.pool);

@@ -1,11 +1,10 @@
-import type { AddressPool } from '../../api/address-pool.js';
+import { type AddressPool, adminPoolFor } from '../../api/address-pool.js';
 import { versionProblemOf } from '../../api/networks/cni-version.js';
 import { HOLDFAST_IPAM, chainedPlugins, ipamSections } from '../../api/networks/ipam-delegation.js';
 import { asList, asRecord } from '../../api/json.js';
 import { BRIDGE_PLUGINS } from '../../api/networks/nad-guests.js';
 import { type NetworkAttachmentDefinition, readCniConfig } from '../../api/networks/network-attachment.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
-import { adminPoolFor } from './review.js';
 
 const OFF = 'Off';
 /** Plugins whose interfaces have no port at which their node can filter what they send. */
@@ -42,7 +41,9 @@ export function warnOfGuard(nad: NetworkAttachmentDefinition, mode: string): str
   }
   return [
     ...warnOfVersion(config.value),
-    ...[...warnOfOwnGuard(chained), ...warnOfPort(path, main), ...warnOfState(path, main)],
+    ...warnOfOwnGuard(chained),
+    ...warnOfPort(path, main),
+    ...warnOfState(path, main),
   ];
 }
 

@@ -1,5 +1,5 @@
 import { versionProblemOf } from '../../api/networks/cni-version.js';
-import { HOLDFAST_IPAM, type IpamSection, ipamSections } from '../../api/networks/ipam-delegation.js';
+import { type IpamSection, holdfastSection } from '../../api/networks/ipam-delegation.js';
 import { type NetworkAttachmentDefinition, readCniConfig } from '../../api/networks/network-attachment.js';
 import { parseAddress } from '../../addressing/address/address.js';
 import { containsAddress, parseCidr } from '../../addressing/address/cidr.js';
@@ -42,7 +42,7 @@ export function* reviewNadConfig(
 function* reviewConfig(nad: NetworkAttachmentDefinition): Generator<undefined, ConfigReview> {
   const read = readCniConfig(nad);
   const config = (read.ok && read.value) || {};
-  const section = ipamSections(config).find(({ type }) => type === HOLDFAST_IPAM);
+  const section = holdfastSection(config);
   if (section === undefined) return { problems: [], warnings: [] };
   const problems = [versionProblemOf(config) ?? [], extrasProblems(section)].flat();
   yield;
@@ -80,7 +80,7 @@ export function* reviewNextHops(
   view: ValidationView,
 ): Generator<undefined, ValidationResult> {
   const config = readCniConfig(nad);
-  const section = ipamSections((config.ok && config.value) || {}).find(({ type }) => type === HOLDFAST_IPAM);
+  const section = holdfastSection((config.ok && config.value) || {});
   const extras = section && readExtras(section.ipam, section.path);
   if (section === undefined || typeof extras !== 'object' || extras.routes.length === 0) return ALLOWED;
   yield;

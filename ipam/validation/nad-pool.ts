@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { AddressPool } from '../../api/address-pool.js';
+import { type AddressPool, adminPoolFor } from '../../api/address-pool.js';
 import { describeValue } from '../../api/json.js';
 import {
   NETWORK_NAME_REMEDY,
@@ -11,7 +11,7 @@ import type { Pool } from '../../addressing/pool/pool.js';
 import { derivedPool, derivedSpec } from '../../addressing/pool/derived-pool.js';
 import type { POOL_FIELDS } from '../../api/networks/ipam-keys.js';
 import { type NadRightsLookup } from '../../api/networks/nad-rights.js';
-import { type ValidationView, adminPoolFor } from './review.js';
+import { type ValidationView } from './review.js';
 
 const MAX_SHOWN_LENGTH = 120;
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { addressSpaceOf } from '../../api/address-pool.js';
+import { addressSpaceOf, adminPoolFor } from '../../api/address-pool.js';
 import { byAge, objectKey } from '../../api/meta.js';
 import type { NetworkConfigProblem } from '../../api/networks/network-attachment.js';
 import { poolLimitMessage } from '../../api/networks/nad-rights.js';
@@ -8,14 +8,7 @@ import type { ParsedNad } from '../../cluster/transforms.js';
 import { ineffectiveAddresses } from '../../addressing/pool/derived-pool.js';
 import { addressSpaceRefusal } from '../../addressing/pool/address-space-rights.js';
 import { type PoolChange, refuseLeaseLosses } from './leased-addresses.js';
-import {
-  ALLOWED,
-  type ValidationRefusal,
-  type ValidationResult,
-  type ValidationView,
-  adminPoolFor,
-  refuse,
-} from './review.js';
+import { ALLOWED, type ValidationRefusal, type ValidationResult, type ValidationView, refuse } from './review.js';
 import { warnOfPool } from './pool-warnings.js';
 import { type NadIpamConfig, type NadPool, describeDifference, readNadIpamConfig, isSameConfig } from './nad-pool.js';
 import { compiledPool } from '../../addressing/directory/pool-state.js';

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
+import { type AddressPool, nadNamespaceOf, isAdminPool } from '../../api/address-pool.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { isResponder } from '../../addressing/lease/lease.js';
 import { compilePool } from '../../addressing/pool/pool.js';
@@ -12,7 +12,6 @@ import {
   type ValidationView,
   commonNamespaces,
   hasCommonUsers,
-  isAdminPool,
   refuse,
   servablePool,
 } from './review.js';

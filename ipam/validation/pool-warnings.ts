@@ -1,4 +1,4 @@
-import { type AddressPool, addressSpaceOf, nadNamespaceOf } from '../../api/address-pool.js';
+import { type AddressPool, addressSpaceOf, nadNamespaceOf, isAdminPool } from '../../api/address-pool.js';
 import { describeValue } from '../../api/json.js';
 import { BITS, type Family, formatAddress } from '../../addressing/address/address.js';
 import { type LeasableSet, type Pool, addressesOf } from '../../addressing/pool/pool.js';
@@ -6,7 +6,7 @@ import { RangeSet } from '../../addressing/address/ranges.js';
 import { firstSharedAddress } from '../../addressing/pool/address-space-rights.js';
 import { Slices } from '../../addressing/block/slices.js';
 import { type PoolChange, unreleased } from './leased-addresses.js';
-import { type ValidationView, hasCommonUsers, isAdminPool } from './review.js';
+import { type ValidationView, hasCommonUsers } from './review.js';
 
 /** The API server shows only a few short warnings. */
 const MAX_WARNED_POOLS = 5;

@@ -2,7 +2,7 @@ import type { EvaluatedPool } from '../../addressing/directory/pool-state.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import type { SpacePool } from '../../addressing/pool/address-space-rights.js';
 import { type Pool, compilePool } from '../../addressing/pool/pool.js';
-import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
+import type { AddressPool } from '../../api/address-pool.js';
 import type { NadRightsLookup } from '../../api/networks/nad-rights.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import type { BY_NAD_NAMESPACE } from '../../cluster/watch-specs.js';
@@ -71,27 +71,10 @@ export interface ValidationResult {
   readonly warnings: readonly string[];
 }
 
-/** Returns the administrator's pool that serves the network of a NAD in its namespace. */
-export function adminPoolFor(
-  { config, metadata: { namespace = '' } }: Pick<ParsedNad, 'config' | 'metadata'>,
-  pools: readonly AddressPool[],
-): AddressPool | undefined {
-  const network = config.ok ? config.network.name : undefined;
-  return pools.find((pool) => {
-    const { network: served, namespaces } = pool.spec;
-    return isAdminPool(pool) && served === network && (namespaces === undefined || namespaces.includes(namespace));
-  });
-}
-
 export const ALLOWED: ValidationResult = { refusals: [], warnings: [] };
 
 export function refuse(...refusals: readonly ValidationRefusal[]): ValidationResult {
   return { refusals, warnings: [] };
-}
-
-/** Whether an administrator created the pool; otherwise it is derived from a NAD. */
-export function isAdminPool(pool: AddressPool): boolean {
-  return nadNamespaceOf(pool) === undefined;
 }
 
 /** Whether two pools of one network may serve the same workloads. */
