@@ -33,7 +33,7 @@ const MOCHA = [
   'node_modules/mocha/bin/mocha.js',
   '--forbid-only',
   '--reporter=./test/run/reporter.ts',
-  '--require=./test/run/model-seed.ts',
+  '--require=./test/run/test-libraries.ts',
 ];
 
 type Output = 'inherit' | 'ignore' | number;

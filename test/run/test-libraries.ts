@@ -1,3 +1,4 @@
+import { config } from 'chai';
 import fc from 'fast-check';
 
 /**
@@ -5,3 +6,6 @@ import fc from 'fast-check';
  * others, as a single test file does by itself; a failure names its seed.
  */
 fc.configureGlobal({ seed: Number(process.env.MODEL_SEED ?? 20_261_121) });
+
+/** A failure shows the whole value: what failed once in a long run can't be looked at again. */
+config.truncateThreshold = 0;
