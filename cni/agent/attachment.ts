@@ -41,7 +41,7 @@ export function userOfAttachment({ pod, network, selection }: Pick<Attachment, '
 
 interface AttachmentResolverDeps {
   readonly pods: Pick<NodePods, 'find' | 'read'>;
-  readonly lookup: Pick<PoolLookup, 'load' | 'nad'>;
+  readonly lookup: Pick<PoolLookup, 'load'>;
   readonly clock: Pick<Clock, 'now'>;
   /** The namespace in which Multus looks for the NAD of a default network without a namespace. */
   readonly multusNamespace: string;
@@ -70,7 +70,7 @@ export class AttachmentResolver {
     const selection = this.selectionFor(cached, request.interfaceName);
     if (selection !== undefined) {
       const attachment = attachmentOf(request, cached, selection);
-      const nad = await this.#readNad(attachment, call);
+      const nad = await this.#deps.lookup.load(userOfAttachment(attachment), call);
       if (nad !== undefined && mismatchOf(nad, request) === undefined) return attachment;
     }
     return this.#resolveLive(request, began, call);
@@ -104,28 +104,21 @@ export class AttachmentResolver {
       );
     }
     const attachment = attachmentOf(request, pod, selection);
-    const key = userOfAttachment(attachment).nad;
-    const nad = await this.#readNad(attachment, call, since);
+    const user = userOfAttachment(attachment);
+    const nad = await this.#deps.lookup.load(user, call, since);
     if (nad === undefined) {
       throw new CniError(
         CniCode.TryAgain,
-        `${subject} uses NetworkAttachmentDefinition ${key}, which does not exist: create it, or correct the annotation`,
+        `${subject} uses NetworkAttachmentDefinition ${user.nad}, which does not exist: create it, or correct the annotation`,
       );
     }
     const mismatch = mismatchOf(nad, request);
     if (mismatch === undefined) return attachment;
     throw new CniError(
       CniCode.InvalidConfig,
-      `${subject} uses NetworkAttachmentDefinition ${key}, but the CNI config of the runtime differs from it: ${mismatch}. ` +
+      `${subject} uses NetworkAttachmentDefinition ${user.nad}, but the CNI config of the runtime differs from it: ${mismatch}. ` +
         'If the NAD was changed just now, the next attempt succeeds; otherwise correct the network in the annotation of the pod',
     );
-  }
-
-  /** Reads the derived pool meanwhile, because it is needed next. */
-  async #readNad(attachment: Attachment, call: RequestContext, since?: number): Promise<ParsedNad | undefined> {
-    const user = userOfAttachment(attachment);
-    await this.#deps.lookup.load(user, call, since);
-    return this.#deps.lookup.nad(user.nad);
   }
 }
 

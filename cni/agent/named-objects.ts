@@ -43,21 +43,22 @@ export class NamedObjects<T extends KubeObject, S extends KubeObject> {
     return (this.#readAt.get(key) ?? -Infinity) >= since;
   }
 
-  /** Reads an object, unless it was read since then. @throws {StatusError | TransportError} if the read failed */
-  async read(key: string, limits: ReadLimits): Promise<void> {
-    if (this.wasRead(key, limits.since)) return;
+  /** Reads an object, unless it was read since then. @throws {StatusError | TransportError} if the read failed; a missing object is no error */
+  async read(key: string, limits: ReadLimits): Promise<S | undefined> {
+    if (this.wasRead(key, limits.since)) return this.cache.get(key);
     const { client, clock, resource, transform } = this.#deps;
     const at = clock.now();
     const before = this.cache.get(key);
     const options = { signal: limits.signal, deadlineMs: LIVE_READ_MS };
     const found = await findUnlessGone(client, resource, splitKey(key), options);
     // a slower read that was sent earlier must not replace a newer result
-    if (this.wasRead(key, at + 1)) return;
+    if (this.wasRead(key, at + 1)) return this.cache.get(key);
     const known = this.cache.get(key);
     // the watch may show an object that was created after this read, or the last versions of one that is gone
     if (found === undefined && known !== before) return this.read(key, limits);
     this.#readAt.set(key, at);
     if (found === undefined || !isOlder(found, known)) this.#set(key, found && transform(found));
+    return this.cache.get(key);
   }
 
   /** Takes a change that a watch shows, unless a read has shown a newer version. */

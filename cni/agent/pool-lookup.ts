@@ -73,15 +73,16 @@ export class PoolLookup {
   /**
    * Reads the NAD of a user, and the derived pool unless an administrator's pool serves instead.
    * @param since ignores reads before this time, in the clock's ms
+   * @returns the NAD, if it exists
    * @throws {CniError} 11 if a read failed
    */
-  async load(user: NetworkUser, { signal }: RequestContext, since = this.#staleBefore): Promise<void> {
+  async load(user: NetworkUser, { signal }: RequestContext, since = this.#staleBefore): Promise<ParsedNad | undefined> {
     const { nad, namespace, network } = user;
     const limits = { signal, since };
     const isForAdmin = this.adminPools(network).some((pool) => isServingNamespace(pool, namespace));
-    const reads = isForAdmin ? [] : [this.#pools.read(derivedPoolName(nadNamespaceOfUser(user), network), limits)];
-    if (nad !== undefined) reads.push(this.#nads.read(nad, limits));
-    await readResult(Promise.all(reads));
+    const pool = isForAdmin ? undefined : this.#pools.read(derivedPoolName(nadNamespaceOfUser(user), network), limits);
+    const [found] = await readResult(Promise.all([nad === undefined ? nad : this.#nads.read(nad, limits), pool]));
+    return found;
   }
 
   /** Reads a NAD. @param key `namespace/name` @throws {StatusError | TransportError} if the read failed */
@@ -111,9 +112,9 @@ export class PoolLookup {
     return this.directory.pool(pool.name) === pool;
   }
 
-  /** Returns a NAD from a recent read. @param key `namespace/name` */
-  nad(key: string): ParsedNad | undefined {
-    return this.hasReadNad(key, this.#staleBefore) ? this.#nads.cache.get(key) : undefined;
+  /** Returns a NAD that was read since a time, in the clock's ms. @param key `namespace/name` */
+  nad(key: string, since = this.#staleBefore): ParsedNad | undefined {
+    return this.hasReadNad(key, since) ? this.#nads.cache.get(key) : undefined;
   }
 
   /** Whether a NAD was read since a time, in the clock's ms, found or not. */
@@ -131,11 +132,10 @@ export class PoolLookup {
     return this.directory.poolsOf(network).filter(({ nadNamespace }) => nadNamespace === undefined);
   }
 
-  /** Forgets what no ADD has needed for a while. It is kept for longer than it may be used, so that an unchanged pool stays the same object. */
-  evict(): void {
-    const before = this.#deps.clock.now() - 2 * this.#deps.maxStalenessMs;
-    this.#nads.evictBefore(before);
-    this.#pools.evictBefore(before, (name) => this.#isWatched(name));
+  /** Forgets NADs and derived pools that were read before a time, in the clock's ms. */
+  evictBefore(time: number): void {
+    this.#nads.evictBefore(time);
+    this.#pools.evictBefore(time, (name) => this.#isWatched(name));
   }
 
   #isWatched(name: string): boolean {

@@ -12,7 +12,7 @@ import { CniCode, CniError, readResult } from '../cni-error.js';
 import type { NodePod, NodePods } from '../node-pods.js';
 import type { PoolLookup } from '../pool-lookup.js';
 import { type InterfaceRef, sandboxInterfaceKey } from '../request.js';
-import { type BoundedWaitDeps, type RequestContext, BoundedWait } from '../request-context.js';
+import { type BoundedWaitDeps, type RequestContext, BoundedWait, LIVE_READ_MS } from '../request-context.js';
 import type { Grant } from '../result.js';
 import { ClaimAuthorization } from './claim-authorization.js';
 import { ClaimGrants, readHeldLease } from './claim-grants.js';
@@ -31,6 +31,9 @@ interface ClaimedAddressesDeps {
   readonly log: Logger;
   readonly config: { readonly maxStalenessMs: number };
 }
+
+/** How long stale reads are kept: a decision that used them may still wait for others, and an unchanged pool stays the same object. */
+const KEPT_MS = 10 * LIVE_READ_MS;
 
 /** An interface of a sandbox, with the rest of its attachment if that is known. */
 type CheckedInterface = InterfaceRef & Partial<Attachment>;
@@ -196,8 +199,9 @@ export class ClaimedAddresses {
     const { signal } = this.#abort;
     while (!signal.aborted) {
       await this.#deps.clock.sleep(this.#deps.maxStalenessMs, signal);
-      this.#reads.evictBefore(this.#staleBefore());
-      this.#deps.lookup.evict();
+      const before = this.#staleBefore() - KEPT_MS;
+      this.#reads.evictBefore(before);
+      this.#deps.lookup.evictBefore(before);
       // a grant may complete after its pod was deleted
       for (const uid of this.#granted.keys()) if (this.#deps.pods.get(uid) === undefined) this.#granted.delete(uid);
     }

@@ -129,7 +129,7 @@ export class ReadCacheView implements RecheckableView {
   }
 
   network(key: string): NetworkConfig | undefined {
-    return this.#options.lookup.nad(key)?.config;
+    return this.#options.lookup.nad(key, this.#options.since)?.config;
   }
 
   /** Whether the object was read, found or not, or the read failed. */
