@@ -31,18 +31,12 @@ export const CONTAINERD_NETNS = '/var/run/netns/cni-5f2c1d0e-9a0b-4a77-8a1d-2c3f
 export const NO_POD_ENV = { CNI_CONTAINERID: '', CNI_NETNS: '', CNI_ARGS: '', CNI_IFNAME: '' } as const;
 
 /** In the order of containerd's source, of which each call sends another one. */
-export function containerdArgs({ namespace, name, uid, containerId }: RuntimePod): CniArgs {
-  return [
-    ['K8S_POD_NAMESPACE', namespace],
-    ['K8S_POD_NAME', name],
-    ['K8S_POD_INFRA_CONTAINER_ID', containerId],
-    ['K8S_POD_UID', uid],
-    ['IgnoreUnknown', '1'],
-  ];
+export function containerdArgs(pod: RuntimePod): CniArgs {
+  return [...pairsOf(pod), ['IgnoreUnknown', '1']];
 }
 
 export function crioArgs(pod: RuntimePod): CniArgs {
-  return [['IgnoreUnknown', '1'], ...containerdArgs(pod).slice(0, -1)];
+  return [['IgnoreUnknown', '1'], ...pairsOf(pod)];
 }
 
 /** The pairs of a delegate's ADD: those of Multus, then those of the runtime, although most are the same, then the requests. */
@@ -64,9 +58,12 @@ export function formatCniArgs(args: CniArgs): string {
   return args.map(([key, value]) => `${key}=${value}`).join(';');
 }
 
-function multusArgs({ namespace, name, uid, containerId }: RuntimePod): CniArgs {
+function multusArgs(pod: RuntimePod): CniArgs {
+  return [['IgnoreUnknown', 'true'], ...pairsOf(pod)];
+}
+
+function pairsOf({ namespace, name, uid, containerId }: RuntimePod): CniArgs {
   return [
-    ['IgnoreUnknown', 'true'],
     ['K8S_POD_NAMESPACE', namespace],
     ['K8S_POD_NAME', name],
     ['K8S_POD_INFRA_CONTAINER_ID', containerId],
