@@ -153,6 +153,11 @@ export function classifyError(error: unknown): ErrorClass {
   }
 }
 
+/** True if the API server, a policy or a webhook rejects the request until somebody changes something. Webhooks that name no code reject with 400. */
+export function isRejected(error: unknown): error is StatusError {
+  return classifyError(error) === 'invalid';
+}
+
 /** Returns the message of a thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -128,14 +128,18 @@ describe('kubectl holdfast connectivity', () => {
     expect(cluster.left).to.deep.equal([]);
   });
 
-  it('names the policy that refuses its pods', async () => {
-    const message = 'pods "x" is forbidden: violates PodSecurity "baseline:latest"';
-    cluster.beforeWrite = ({ verb }) => {
-      if (verb === 'create') throw new StatusError({ request: 'POST', status: 403, reason: 'Forbidden', message });
-    };
-    const [, first] = await cluster.run();
-    expect(first?.findings[0]?.problem).to.include('violates PodSecurity').and.to.include('Name a NAD in a namespace');
-  });
+  // 400: a webhook that names no code, such as Kyverno's
+  for (const status of [400, 403]) {
+    it(`names the policy that refuses its pods with ${status}`, async () => {
+      const message = 'pods "x" is forbidden: violates PodSecurity "baseline:latest"';
+      cluster.beforeWrite = ({ verb }) => {
+        if (verb === 'create') throw new StatusError({ request: 'POST', status, reason: '', message });
+      };
+      const [, first] = await cluster.run();
+      expect(first?.findings[0]?.problem).to.include('violates PodSecurity');
+      expect(first?.findings[0]?.problem).to.include('Name a NAD in a namespace');
+    });
+  }
 
   const HOUR_S = 3_600;
   /** Of another run. */

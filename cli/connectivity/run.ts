@@ -2,7 +2,7 @@ import type { KubeObject } from '../../api/meta.js';
 import { isTerminal } from '../../api/pod.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
-import { StatusError, isForbidden } from '../../kube/errors.js';
+import { StatusError, isRejected } from '../../kube/errors.js';
 import { EVENTS } from '../../kube/events.js';
 import { VIRTUAL_MACHINES } from '../../kube/resources.js';
 import { forEachParallel } from '../../kube/run-in-slices.js';
@@ -159,7 +159,7 @@ async function startPod(
     await objects.create(CONNECTIVITY_PODS, connectivityPod(request));
   } catch (error) {
     // a policy or a quota, and not a right of the user
-    if (isForbidden(error) && describeForbidden(error) === undefined)
+    if (isRejected(error) && describeForbidden(error) === undefined)
       return `${error.message}. Name a NAD in a namespace that allows the capability NET_RAW and root`;
     throw error;
   }

@@ -201,6 +201,9 @@ describe('applying actions', () => {
     expect(failureEventOf(create, 0)?.message).to.match(
       /^The API server rejected IPAMClaim vms\/vm1\.data: .*not in this namespace$/,
     );
+    // a webhook that names no code, such as Kyverno's
+    const denied = apiError(400, 'BadRequest', 'admission webhook "x" denied the request: no label', 'vm1.data');
+    expect(failureEventOf({ ...create, error: denied }, 0)).to.include({ reason: 'IPAMClaimRefused' });
     expect(failureEventOf({ action: update(stored), error: forbidden }, 60_000)).to.equal(undefined);
     const outdated = { action: release(stored), error: apiError(409, 'Conflict', '', '') };
     expect(failureEventOf(outdated, 60_000)).to.equal(undefined);

@@ -8,9 +8,9 @@ import {
   StatusError,
   classifyError,
   isConflict,
-  isForbidden,
   isInvalid,
   isNotFound,
+  isRejected,
   messageOf,
   quotaRejectionOf,
   writeFailureOf,
@@ -76,7 +76,7 @@ export function failureEventOf(
       'Delete VMs that are no longer needed, or have the quota raised: the claim is created when there is room';
     return { reason: EventReason.ClaimQuota, message: `${claim} cannot be created: ${quota}. ${remedy}` };
   }
-  if (createsClaim && (isInvalid(error) || isForbidden(error))) {
+  if (createsClaim && isRejected(error)) {
     return { reason: EventReason.ClaimRefused, message: `The API server rejected ${claim}: ${messageOf(error)}` };
   }
   if (classifyError(error) !== 'transient' || failingForMs < TOLD_AFTER_MS) return undefined;

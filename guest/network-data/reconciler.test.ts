@@ -96,14 +96,17 @@ describe('the Secret with the network data of a VM', () => {
     expect(world.textOfSecret).to.equal('');
   });
 
-  it('says in the condition why the API server rejects the Secret', async () => {
-    const message = 'admission webhook "policy.example.com" denied the request: label team is absent';
-    world.denial = apiError(403, 'Forbidden', message, 'net');
-    await sync();
-    const condition = world.condition(NETWORK_DATA_WRITTEN);
-    expect(condition).to.include({ status: 'False', reason: 'SecretRejected' });
-    expect(condition?.message).to.include('Secret net cannot be written').and.include(message);
-  });
+  // 400: a webhook that names no code, such as Kyverno's
+  for (const status of [400, 403]) {
+    it(`says in the condition why the API server rejects the Secret with ${status}`, async () => {
+      const message = 'admission webhook "policy.example.com" denied the request: label team is absent';
+      world.denial = apiError(status, '', message, 'net');
+      await sync();
+      const condition = world.condition(NETWORK_DATA_WRITTEN);
+      expect(condition).to.include({ status: 'False', reason: 'SecretRejected' });
+      expect(condition?.message).to.include('Secret net cannot be written').and.include(message);
+    });
+  }
 
   it('removes data of a write that the API server carried out without an answer', async () => {
     const error = apiError(500, 'InternalError', 'no answer', 'net');

@@ -8,7 +8,7 @@ import {
 } from '../../api/names.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
-import { isAborted, isForbidden, isInvalid, isNotFound, mayHaveActed, quotaRejectionOf } from '../../kube/errors.js';
+import { isAborted, isNotFound, isRejected, mayHaveActed, quotaRejectionOf } from '../../kube/errors.js';
 import { SECRETS, type Secret } from '../../kube/resources.js';
 
 /** The key from which KubeVirt writes the disk. */
@@ -78,7 +78,7 @@ async function rejectionOf({ name }: SecretOfVm, write: () => Promise<void>): Pr
     const quota = quotaRejectionOf(error);
     if (quota !== undefined)
       return { reason: 'SecretQuota', message: `Secret ${name} cannot be created: ${truncate(quota)}` };
-    if (!isForbidden(error) && !isInvalid(error)) throw error;
+    if (!isRejected(error)) throw error;
     if (!FOREIGN.test(error.message)) {
       const message = `Secret ${name} cannot be written: ${truncate(error.message, MAX_QUOTED)}`;
       return { reason: 'SecretRejected', message };

@@ -7,7 +7,7 @@ import { poolEventSubject } from '../../cluster/event-subjects.js';
 import { identityMetadataOf, pickKeys } from '../../cluster/metadata.js';
 import type { Client } from '../../kube/client.js';
 import type { Sync, SyncResult } from '../../kube/controller-loop.js';
-import { classifyError, isAlreadyExists, isNotFound, messageOf } from '../../kube/errors.js';
+import { isAlreadyExists, isNotFound, isRejected, messageOf } from '../../kube/errors.js';
 import type { EventRecorder } from '../../kube/events.js';
 import type { InformerRegistry, WatchSpec } from '../../kube/informers/informers.js';
 import { IPAM_CLAIMS, PODS, POD_DISRUPTION_BUDGETS, STATEFUL_SETS } from '../../kube/resources.js';
@@ -97,7 +97,7 @@ export class ResponderReconciler implements Reconciler {
       } catch (error) {
         failures.push(error);
         // such as a policy that refuses the image
-        if ('pool' in action && classifyError(error) === 'invalid')
+        if ('pool' in action && isRejected(error))
           this.#report(
             action.pool,
             EventReason.ResponderRefused,

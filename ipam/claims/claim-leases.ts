@@ -4,15 +4,7 @@ import { AllocationReason } from '../../api/names.js';
 import { findUnlessGone } from '../../kube/absence.js';
 import type { CallOptions, Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
-import {
-  isAlreadyExists,
-  isConflict,
-  isForbidden,
-  isInvalid,
-  isNotFound,
-  mayHaveActed,
-  messageOf,
-} from '../../kube/errors.js';
+import { isAlreadyExists, isConflict, isNotFound, isRejected, mayHaveActed, messageOf } from '../../kube/errors.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { type LeaseClient, writeLease } from '../../cluster/lease-writes.js';
 import { type AllocationCandidate, type AllocationRefusal, addressOf } from '../../addressing/allocator/allocator.js';
@@ -137,7 +129,7 @@ async function resolveFailedWrite(
   candidate: AllocationCandidate,
   context: AllocateLeaseContext,
 ): Promise<LeaseAllocation> {
-  if (isInvalid(error) || isForbidden(error)) {
+  if (isRejected(error)) {
     const message = `The API server rejected an AddressLease of pool ${context.pool.name}: ${messageOf(error)}`;
     return { kind: 'refused', refusal: { reason: AllocationReason.Internal, message } };
   }

@@ -155,17 +155,20 @@ describe('syncing a claim', () => {
     expect(scene.heldBy('a')).to.have.lengthOf(1);
   });
 
-  it("reports the API server's message if a lease is rejected, and tries again later", async () => {
-    scene.create('a');
-    const refusal = { request: 'POST', status: 403, reason: 'Forbidden', message: 'exceeded quota' };
-    scene.failRequest(0, { error: new StatusError(refusal), applied: false });
-    const { result } = await scene.sync('a');
-    expect(result).to.deep.equal({ requeueAfterMs: 60_000 });
-    expect(scene.reasonOf('a')).to.equal('InternalError');
-    expect(scene.claim('a').status?.ips).to.deep.equal([]);
-    const [event] = scene.process.events;
-    expect(event).to.match(/^Warning IPAMClaim AddressesNotAllocated: InternalError: .*exceeded quota/);
-  });
+  // 400: a webhook that names no code, such as Kyverno's
+  for (const status of [400, 403]) {
+    it(`reports the API server's message if a lease is rejected with ${status}, and tries again later`, async () => {
+      scene.create('a');
+      const refusal = { request: 'POST', status, reason: '', message: 'no label' };
+      scene.failRequest(0, { error: new StatusError(refusal), applied: false });
+      const { result } = await scene.sync('a');
+      expect(result).to.deep.equal({ requeueAfterMs: 60_000 });
+      expect(scene.reasonOf('a')).to.equal('InternalError');
+      expect(scene.claim('a').status?.ips).to.deep.equal([]);
+      const [event] = scene.process.events;
+      expect(event).to.match(/^Warning IPAMClaim AddressesNotAllocated: InternalError: .*no label/);
+    });
+  }
 
   it('writes the status once if every lease is rejected, and at most once a minute after that', async () => {
     let count = 0;

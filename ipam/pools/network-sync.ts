@@ -7,7 +7,7 @@ import type { CallOptions, Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import type { Cache, Lister } from '../../kube/informers/cache.js';
 import type { SyncResult } from '../../kube/controller-loop.js';
-import { isForbidden, isInvalid, messageOf } from '../../kube/errors.js';
+import { isRejected, messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
 import { runInSlices } from '../../kube/run-in-slices.js';
 import { MAX_ADD_TIMEOUT_MS } from '../../process/config/agent-config.js';
@@ -81,7 +81,7 @@ export async function syncNetwork(
       await applyDerivation(action, dependencies.client, call);
     } catch (error) {
       counts.observed(name);
-      const refused = 'nad' in action && (isInvalid(error) || isForbidden(error));
+      const refused = 'nad' in action && isRejected(error);
       const message = `The API server rejected AddressPool ${name}: ${messageOf(error)}`;
       if (refused) nadEvents.record({ nad: action.nad, reason: EventReason.PoolInvalid, message });
       throw error;

@@ -165,11 +165,11 @@ describe('a derived pool', () => {
   });
 
   it("reports in the API server's words, on the NAD, that its pool is rejected", async () => {
-    world.failure = new StatusError({ request: 'POST', status: 422, reason: 'Invalid', message: 'at most 16 subnets' });
+    world.failure = new StatusError({ request: 'POST', status: 400, reason: 'BadRequest', message: 'no label' });
     const error: unknown = await world.sync(NETWORK).catch((thrown: unknown) => thrown);
     expect(error).to.be.instanceOf(StatusError);
     expect(world.events).to.deep.equal([
-      'NetworkAttachmentDefinition blue AddressPoolInvalid: The API server rejected AddressPool blue.vms: POST: 422 Invalid: at most 16 subnets',
+      'NetworkAttachmentDefinition blue AddressPoolInvalid: The API server rejected AddressPool blue.vms: POST: 400 BadRequest: no label',
     ]);
   });
 

@@ -12,7 +12,7 @@ import {
 import type { Availability, LeaseRecord, LeaseTimes } from '../../../addressing/lease/lease.js';
 import { type Pool, addressesOf, growthRemedy } from '../../../addressing/pool/pool.js';
 import type { Subnet } from '../../../addressing/pool/subnet.js';
-import { StatusError, TransportError, isForbidden, isInvalid, messageOf } from '../../../kube/errors.js';
+import { StatusError, TransportError, isRejected, messageOf } from '../../../kube/errors.js';
 import { CniCode, CniError } from '../cni-error.js';
 
 /** The CNI errors of allocations. */
@@ -85,7 +85,7 @@ export function asAllocationError(error: unknown, what: string, signal: AbortSig
     return new CniError(CniCode.TryAgain, `timeout, cannot ${what} now: the kubelet retries`, options);
   const message = messageOf(error);
   const subject = `cannot ${what}: the API server`;
-  if (isForbidden(error) || isInvalid(error)) {
+  if (isRejected(error)) {
     return new CniError(CniCode.Refused, `${subject} rejected the AddressLease: ${message}`, options);
   }
   if (!(error instanceof TransportError || error instanceof StatusError)) return error;

@@ -71,6 +71,7 @@ describe('the address of a pod when requests fail', () => {
     { name: 'the API server is overloaded', error: status(429, 'TooManyRequests'), code: 11 },
     { name: 'the agent is not authorized', error: status(403, 'Forbidden'), code: 100 },
     { name: 'the lease is invalid', error: status(422, 'Invalid'), code: 100 },
+    { name: 'a webhook that names no code denies the lease', error: status(400, 'BadRequest'), code: 100 },
   ];
   for (const { name, error, code } of refusals) {
     it(`is refused with code ${code} after one request if ${name}`, async () => {
