@@ -241,7 +241,7 @@ export interface ComponentState {
   readonly namespace: string;
   readonly ready: number;
   readonly wanted: number;
-  /** Of the images; `unknown` if a tag is no version. More than one during an upgrade. */
+  /** Of the images, without those of injected sidecars; `unknown` if a tag is no version. More than one during an upgrade. */
   readonly versions: readonly string[];
   /** The pod that leads; undefined for processes without election, or without a leader. */
   readonly leader: string | undefined;
@@ -267,7 +267,9 @@ export function componentsOf({
     const component = componentOf(workload);
     const own = pods.filter((pod) => componentOf(pod) === component && pod.metadata.namespace === namespace);
     const containers = workload.spec?.template?.spec?.containers ?? [];
-    const running = own.flatMap(({ spec }) => spec?.containers ?? []);
+    const running = own
+      .flatMap(({ spec }) => spec?.containers ?? [])
+      .filter(({ name }) => containers.some((each) => each.name === name));
     const images = running.length > 0 ? running : containers;
     const args = containers.flatMap((container) => container.args ?? []);
     const gates = args.find((arg) => arg.startsWith(GATES));

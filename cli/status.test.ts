@@ -23,6 +23,17 @@ describe('kubectl holdfast status', () => {
     expect(text).to.match(/\nhealthy$/);
   });
 
+  it('shows no version of a sidecar that a service mesh adds to pods', () => {
+    const pod = unreadyPod('agent', 'node-7');
+    const containers = [
+      { name: 'istio-proxy', image: 'istio/proxyv2:1.29.0' },
+      { name: 'agent', image: 'holdfast:0.2.0' },
+    ];
+    const { text } = shown({ pods: [{ ...pod, spec: { ...pod.spec, containers } }] });
+    expect(text).to.match(/^agent {2,}2\/2 {2,}0\.2\.0 *$/m);
+    expect(text).not.to.include('1.29.0');
+  });
+
   it('does not call an installation healthy that the user may not read', () => {
     expect(shown({ workloads: undefined, refused: ['user "eve" may not list deployments'] }).text).to.match(
       /\nnothing is wrong with what was checked$/,

@@ -199,10 +199,13 @@ describe('the reconciler of responders', () => {
     expect(bench.api.tracker.list(IPAM_CLAIMS).map(objectKey)).to.deep.equal([objectKey(claim!)]);
   });
 
-  it('uses the image and the pull secrets of its own pod', async () => {
+  it('uses the image and the pull secrets of its own pod, in which a sidecar may come first', async () => {
     const bench = new Bench({ podName: 'guest-1' });
     const spec = {
-      containers: [{ image: 'holdfast:2', imagePullPolicy: 'Always' }],
+      containers: [
+        { name: 'istio-proxy', image: 'istio:1' },
+        { name: 'guest', image: 'holdfast:2', imagePullPolicy: 'Always' },
+      ],
       imagePullSecrets: [{ name: 'pull' }],
     };
     const pod = { metadata: { name: 'guest-1', namespace: 'holdfast-system' }, spec };

@@ -141,7 +141,8 @@ export class ResponderReconciler implements Reconciler {
     if (responderImage !== undefined) return { image: responderImage };
     if (podName === undefined) return undefined;
     const pod = (await this.#deps.client.find(PODS, { namespace, name: podName })) as PodWithImage | undefined;
-    const [container] = pod?.spec?.containers ?? [];
+    // service meshes and patches of kustomize put sidecars first
+    const container = pod?.spec?.containers?.find(({ name }) => name === 'guest' || name === 'all');
     if (container === undefined) return undefined;
     const { image, imagePullPolicy } = container;
     const { imagePullSecrets } = pod?.spec ?? {};
@@ -184,7 +185,10 @@ export class ResponderReconciler implements Reconciler {
 type OwnImage = Pick<ResponderSettings, 'image' | 'imagePullPolicy' | 'imagePullSecrets'>;
 
 interface PodWithImage extends KubeObject {
-  spec?: { containers?: { image: string; imagePullPolicy?: string }[]; imagePullSecrets?: { name: string }[] };
+  spec?: {
+    containers?: { name: string; image: string; imagePullPolicy?: string }[];
+    imagePullSecrets?: { name: string }[];
+  };
 }
 
 function isOurs({ metadata }: KubeObject): boolean {
