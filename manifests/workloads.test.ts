@@ -6,7 +6,9 @@ import { MANIFESTS } from '../bed/holdfast/manifests.js';
 import { readCommandLine } from '../process/command-line.js';
 import { GO_TOOL_TIMEOUT_MS } from '../test/go-tools.js';
 import { type Container, DEPLOYED, Installation } from './testing/installation.js';
-import { kustomizeBase } from './testing/render.js';
+import { helmTemplate, kustomizeBase } from './testing/render.js';
+
+type Pod = Partial<Record<'containers' | 'initContainers', readonly Container[]>>;
 
 describe('the workloads of the manifests', function () {
   this.timeout(GO_TOOL_TIMEOUT_MS);
@@ -110,6 +112,17 @@ describe('the workloads of the manifests', function () {
         expect(resources.requests, metadata.name).to.have.all.keys('cpu', 'memory');
         expect(resources.limits, metadata.name).to.have.all.keys('memory');
       }
+    }
+  });
+
+  it('let the chart limit the CPU of all containers, as a ResourceQuota may require', async () => {
+    const names = ['controller', 'webhook', 'ipam', 'capacity', 'guest', 'agent'];
+    const values = names.map((name) => [name, { resources: { limits: { cpu: '1' } } }] as const);
+    for (const { metadata, spec } of await helmTemplate(Object.fromEntries(values))) {
+      const { template, ...own } = (spec ?? {}) as Pod & { template?: { spec: Pod } };
+      const { containers = [], initContainers = [] } = template?.spec ?? own;
+      for (const { resources } of [...containers, ...initContainers])
+        expect(resources.limits, metadata.name).to.have.all.keys('cpu', 'memory');
     }
   });
 

@@ -76,9 +76,9 @@
 {{- range $each := concat $pod.containers (default list $pod.initContainers) -}}
   {{- $_ := set $each "image" (include "holdfast.image" $root) -}}
   {{- with $root.Values.image.pullPolicy }}{{ $_ := set $each "imagePullPolicy" . }}{{ end -}}
+  {{- template "holdfast.merge" dict "into" $each "from" (dict "resources" $values.resources) -}}
 {{- end -}}
 {{- $container := first $pod.containers -}}
-{{- template "holdfast.merge" dict "into" $container "from" (dict "resources" $values.resources) -}}
 {{- $args := list -}}
 {{- with $root.Values.logLevel }}{{ $args = append $args (printf "--log-level=%s" .) }}{{ end -}}
 {{- $gates := list -}}
