@@ -1,5 +1,7 @@
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { parseAllDocuments } from 'yaml';
 import { type Manifest, createAll, readManifests, resourceOf } from '../bed/control-plane/objects.js';
 import type { ControlPlane } from '../bed/control-plane/control-plane.js';
 import { MANIFESTS, readInstallation } from '../bed/holdfast/manifests.js';
@@ -30,6 +32,15 @@ describe('the manifests, applied to a kube-apiserver with dry-run', function () 
       if (object.kind === 'Namespace') await plane.client.create(resourceOf(object), object);
       await tryOut(object);
     }
+  });
+
+  it('are accepted with the objects for hardened clusters in docs/how-to/install.md', async () => {
+    const page = await readFile(join(MANIFESTS, '../docs/how-to/install.md'), 'utf8');
+    const [, section = ''] = /\n## Hardened clusters\n([^]*?)\n## /.exec(page) ?? [];
+    const blocks = [...section.matchAll(/```yaml\n([^]*?)```/g)].map(([, text = '']) => text);
+    const objects = blocks.flatMap((text) => parseAllDocuments(text).map((each) => each.toJS() as Manifest));
+    expect(objects.map(({ kind }) => kind)).to.deep.equal(['NetworkPolicy', 'FlowSchema', 'FlowSchema']);
+    for (const object of objects) await tryOut(object);
   });
 
   it('are rejected if a field is unknown', async () => {
