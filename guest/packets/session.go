@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net"
 	"os"
@@ -15,6 +16,7 @@ const (
 	// Reports that wait for a slow reader. Further ones are dropped.
 	maxWaitingReports = 256
 	writeTimeout      = 10 * time.Second
+	acceptRetry       = 500 * time.Millisecond
 )
 
 // sessions serves one connection at a time: the newest.
@@ -45,8 +47,13 @@ func listen(path string) (net.Listener, error) {
 func (s *sessions) serve(listener net.Listener) error {
 	for {
 		conn, err := listener.Accept()
-		if err != nil {
+		if errors.Is(err, net.ErrClosed) {
 			return err
+		}
+		if err != nil { // the node has no file descriptor or memory left
+			slog.Warn("cannot accept a connection, trying again", "error", err.Error())
+			time.Sleep(acceptRetry)
+			continue
 		}
 		started := &session{conn: conn, waiting: make(chan report, maxWaitingReports), number: s.responder.connected()}
 		s.replace(started)
