@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, readdir, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -97,6 +97,17 @@ describe('pending deletes', () => {
       expect(await notes.list()).to.have.length(1);
     });
   }
+
+  it('are kept if their file cannot be read now, as on a node without free file descriptors', async () => {
+    await notes.write(OTHER);
+    // the kernel fails with EIO
+    await symlink('/proc/self/mem', join(folder, 'c1-net1.json'));
+    expect(await notes.list()).to.have.length(1);
+    expect(notes.has(AT)).to.equal(true);
+    await rm(join(folder, 'c1-net1.json'));
+    await notes.write(AT);
+    expect(await notes.list()).to.have.length(2);
+  });
 
   it('are listed although a folder has the name of a pending delete', async () => {
     await mkdir(join(folder, 'c1-net1.json'), { recursive: true });

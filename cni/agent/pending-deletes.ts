@@ -28,7 +28,7 @@ interface PendingDeletesOptions {
 export const MAX_PENDING_DELETES = 4096;
 
 const FILE_EXTENSION = '.json';
-/** Marks files that could not be read and are kept for inspection. */
+/** Marks files that are invalid and are kept for inspection. */
 const UNREADABLE_SUFFIX = '.unreadable';
 /** Prefix of files that are being written. */
 const TEMPORARY_PREFIX = '.note-';
@@ -76,7 +76,7 @@ export class PendingDeletes {
     if (this.has(target)) await rm(this.#pathOf(target), { force: true });
   }
 
-  /** Lists the pending deletes. Files that cannot be read are renamed and logged. */
+  /** Lists the pending deletes. Invalid files are renamed and logged. */
   async list(): Promise<PendingDelete[]> {
     const notes: PendingDelete[] = [];
     for (const name of await this.#names()) {
@@ -99,17 +99,25 @@ export class PendingDeletes {
   async #read(name: string): Promise<PendingDelete | undefined> {
     const { folder, log } = this.#options;
     const path = join(folder, name);
+    let text: string;
     try {
-      const target = interfaceToDelete(readPluginRequest(await readFile(path, 'utf8')));
+      text = await readFile(path, 'utf8');
+    } catch (error) {
+      // it may be readable later: the node may have no file descriptor left
+      if (codeOf(error) !== 'ENOENT')
+        log.error({ path, err: error }, `cannot read the file of a pending delete, trying again: ${messageOf(error)}`);
+      return undefined;
+    }
+    try {
+      const target = interfaceToDelete(readPluginRequest(text));
       // under another name the file would neither be found nor removed
       const expected = pendingDeleteFileName(target);
       if (expected !== name) throw new TypeError(`its name should be ${expected}`);
       return { name, target };
     } catch (error) {
-      if (codeOf(error) === 'ENOENT') return undefined;
       log.error(
         { path, err: error },
-        `cannot read the file of a pending delete, renaming it to ${name}${UNREADABLE_SUFFIX}: ${messageOf(error)}`,
+        `the file of a pending delete is invalid, renaming it to ${name}${UNREADABLE_SUFFIX}: ${messageOf(error)}`,
       );
       await rename(path, `${path}${UNREADABLE_SUFFIX}`);
       return undefined;
