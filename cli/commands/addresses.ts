@@ -105,7 +105,7 @@ function requirePoolName(name: string, what: string): void {
   throw new UsageError(`${what}: ${describeValue(name)} is not a name: run kubectl holdfast pools to list all pools`);
 }
 
-const USER = /^(pod|vmi)\/[^/]+\/[^/]+$/;
+const USER = /^(?:(?:pod|vmi)\/[^/]+|node)\/[^/]+$/;
 
 export const RELEASE = defineCommand({
   usage: 'release <address-or-claim>',
@@ -115,7 +115,7 @@ export const RELEASE = defineCommand({
     {
       flags: '--ignore <user>',
       description:
-        'pod/NAMESPACE/NAME or vmi/NAMESPACE/NAME whose report is wrong or missing: it does not use the address; may be given several times',
+        'pod/NAMESPACE/NAME, vmi/NAMESPACE/NAME or node/NAME that does not use the address, although it may look so; may be given several times',
       isList: true,
     },
     { flags: '--dry-run', description: 'check everything, and write nothing' },
@@ -129,7 +129,9 @@ export const RELEASE = defineCommand({
     const ignored = new Set(given.ignore);
     for (const user of ignored) {
       if (!USER.test(user))
-        throw new UsageError(`--ignore: ${describeValue(user)} is no pod/NAMESPACE/NAME or vmi/NAMESPACE/NAME`);
+        throw new UsageError(
+          `--ignore: ${describeValue(user)} is no pod/NAMESPACE/NAME, vmi/NAMESPACE/NAME or node/NAME`,
+        );
     }
     return { subject, namespace, ignored, dryRun: given.dryRun === true, ...(pool !== undefined && { pool }) };
   },

@@ -1,11 +1,12 @@
 import { expect } from 'chai';
-import { ADDRESS_POOLS, IPAM_CLAIMS, PODS, VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
+import { ADDRESS_POOLS, IPAM_CLAIMS, NODES, PODS, VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
 import { adminPool, claimOf } from '../../test/objects/pool-objects.js';
 import type { MemoryCluster } from '../testing/memory-cluster.js';
 import {
   BLUE_REQUESTED,
   MAC,
   clusterWith,
+  leaseOfPod,
   podWith,
   refusal,
   releasedAt,
@@ -108,6 +109,22 @@ describe('kubectl holdfast release, if somebody may use the address', () => {
       await run(cluster, { ignored: new Set([user]) });
       expect(releasedAt(cluster)).not.to.equal(undefined);
     });
+
+  it('refuses while the node of a pod that is gone exists, because its containers may run there, unless the user names the node', async () => {
+    const cluster = clusterWith(leaseOfPod()).put(NODES, { metadata: { name: 'n1' } });
+    expect(await refusal(cluster)).to.include(
+      'containers of pod a/p1 may still run on node n1, whose agent releases the address when they cannot: wait for that, or delete the Node if ' +
+        'its machine is off; or add --ignore node/n1 if you know that they have ended',
+    );
+    await run(cluster, { ignored: new Set(['node/n1']) });
+    expect(releasedAt(cluster)).not.to.equal(undefined);
+  });
+
+  it('does not refuse because of a node that is gone', async () => {
+    const cluster = clusterWith(leaseOfPod()).put(NODES, { metadata: { name: 'n2' } });
+    await run(cluster);
+    expect(releasedAt(cluster)).not.to.equal(undefined);
+  });
 
   it('does not ignore that the owner exists', async () => {
     const cluster = clusterWith();

@@ -14,6 +14,8 @@ import { type Pod, isTerminal, networkStatuses, reportedIPsOf } from '../../api/
 interface LeaseToRelease {
   readonly lease: LeaseRecord;
   readonly owner: 'alive' | 'gone';
+  /** Whether the owner is a pod whose node exists. */
+  readonly hasNode: boolean;
   /** All pods of the cluster. */
   readonly pods: readonly Pod[];
   /** All VMIs of the cluster. */
@@ -21,7 +23,7 @@ interface LeaseToRelease {
   /** All claims of the cluster. */
   readonly claims: readonly IPAMClaim[];
   readonly users: SpaceUsers;
-  /** Pods and VMIs, `pod/namespace/name` or `vmi/namespace/name`, that do not use the address, although they may say so. */
+  /** Pods, VMIs and nodes, `pod/namespace/name`, `vmi/namespace/name` or `node/name`, that do not use the address, although it looks so. */
   readonly ignored: ReadonlySet<string>;
 }
 
@@ -50,7 +52,7 @@ export function refusalsOf(observed: LeaseToRelease): string[] {
   return [
     ...(owner === 'alive'
       ? [`${describeOwner(lease.owner)} still exists: delete it, or the VM to which it belongs`]
-      : []),
+      : refusalsOfNode(observed)),
     ...refusalsOfUsers('pod', unlessIgnored('pod', find(observed.pods, mentionOfPod))),
     ...refusalsOfUsers('vmi', unlessIgnored('vmi', find(observed.vmis, mentionOfVmi))),
     ...refusalsOfClaims(find(observed.claims, mentionOfClaim)),
@@ -59,6 +61,15 @@ export function refusalsOf(observed: LeaseToRelease): string[] {
 
 function describeOwner({ kind, namespace, name }: LeaseOwner): string {
   return `${kind} ${namespace}/${name}`;
+}
+
+/** The kubelet may not have seen yet that the pod is gone, or lets its containers end in their own time. */
+function refusalsOfNode({ lease: { owner, node = '' }, hasNode, ignored }: LeaseToRelease): string[] {
+  if (owner === undefined || !hasNode || ignored.has(`node/${node}`)) return [];
+  return [
+    `containers of pod ${joinKey(owner.namespace, owner.name)} may still run on node ${node}, whose agent releases the address when they cannot: wait for that, ` +
+      `or delete the Node if its machine is off; or add --ignore node/${node} if you know that they have ended`,
+  ];
 }
 
 const WHAT: Readonly<Record<Mention['kind'], (text: string) => string>> = {

@@ -24,6 +24,7 @@ import {
   ADDRESS_POOLS,
   IPAM_CLAIMS,
   NETWORK_ATTACHMENT_DEFINITIONS,
+  NODES,
   PODS,
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../kube/resources.js';
@@ -43,7 +44,7 @@ export interface ReleaseOptions {
   readonly pool?: string;
   /** Checks everything, and writes nothing. */
   readonly dryRun: boolean;
-  /** Pods and VMIs, `pod/namespace/name` or `vmi/namespace/name`, whose reports do not count. */
+  /** Pods and VMIs, `pod/namespace/name` or `vmi/namespace/name`, whose reports do not count, and nodes, `node/name`, without containers of the owner. */
   readonly ignored: ReadonlySet<string>;
 }
 
@@ -56,8 +57,8 @@ interface ReleaseDeps {
 const OWNERS: Readonly<Record<LeaseOwner['kind'], Resource>> = { IPAMClaim: IPAM_CLAIMS, Pod: PODS };
 
 /**
- * Releases the leases of an address or a claim, so that they cool down. Nobody may use them: the owner is gone, no pod or VMI reports the address or hides
- * what it has, and no claim has it in its status. Each write fails if the lease has changed since it was read.
+ * Releases the leases of an address or a claim, so that they cool down. Nobody may use them: the owner is gone, and so is its node if it is a pod. No pod or VMI
+ * reports the address or hides what it has, and no claim has it in its status. Each write fails if the lease has changed since it was read.
  * @throws {CommandError} if a lease may not be released; none is released then
  */
 export async function releaseByHand(options: ReleaseOptions, { client, print }: ReleaseDeps): Promise<void> {
@@ -96,8 +97,9 @@ async function checkLeases(
   given: { pools: readonly AddressPool[]; client: ReleaseDeps['client']; ignored: ReadonlySet<string> },
 ): Promise<string[]> {
   const { pools, client, ignored } = given;
-  const [owners, pods, vmis, claims, nads] = await Promise.all([
+  const [owners, nodes, pods, vmis, claims, nads] = await Promise.all([
     Promise.all(leases.map(({ owner }) => findOwner(owner, client))),
+    Promise.all(leases.map((lease) => hasNode(lease, client))),
     client.list(PODS),
     readList(client, VIRTUAL_MACHINE_INSTANCES),
     client.list(IPAM_CLAIMS),
@@ -106,7 +108,8 @@ async function checkLeases(
   return leases.flatMap((lease, index) => {
     const users = usersOf(pools, lease.addressSpace, nads);
     const read = { pods: pods.items, vmis: valueOr(vmis, { unserved: [] }), claims: claims.items };
-    return refusalsOf({ lease, owner: owners[index] ?? 'alive', ...read, users, ignored });
+    const owner = owners[index] ?? 'alive';
+    return refusalsOf({ lease, owner, hasNode: nodes[index] ?? true, ...read, users, ignored });
   });
 }
 
@@ -136,6 +139,11 @@ async function findOwner(owner: LeaseOwner | undefined, client: Pick<Client, 'ge
   if (found === undefined) return 'gone';
   const isIt = kind === 'Pod' ? hasUid(found, uid) : found.metadata.uid === uid;
   return isIt ? 'alive' : 'gone';
+}
+
+async function hasNode({ owner, node }: LeaseRecord, client: Pick<Client, 'get'>): Promise<boolean> {
+  if (owner?.kind !== 'Pod' || node === undefined) return false;
+  return (await findUnlessGone(client, NODES, { name: node })) !== undefined;
 }
 
 /** Returns the CNI networks of all readable NADs; undefined if the user may not list NADs. Then any NAD may be of the address space. */

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { AddressLease } from '../../../api/address-lease.js';
+import type { AddressLease, LeaseOwner } from '../../../api/address-lease.js';
 import type { VirtualMachineInstance, VmiInterfaceStatus } from '../../../api/kubevirt.js';
 import type { Pod } from '../../../api/pod.js';
 import { leaseLabels } from '../../../addressing/lease/lease-record.js';
@@ -19,6 +19,13 @@ export const NAME = 'blue.10-0-0-5';
 export function lease(address = '10.0.0.5', options: LeaseOptions = {}): AddressLease {
   const made = leaseOf(address, 7, { mac: MAC, ...options });
   return { ...made, metadata: { ...made.metadata, labels: leaseLabels(made.spec) } };
+}
+
+/** The lease of pod `a/p1` on node `n1`. The pod is gone. */
+export function leaseOfPod(): AddressLease {
+  const made = lease();
+  const owner: LeaseOwner = { kind: 'Pod', namespace: 'a', name: 'p1', uid: 'p1-uid' };
+  return { ...made, spec: { ...made.spec, owner, node: 'n1', containerID: 'c1', interface: 'net1' } };
 }
 
 export function podWith(ips: string[], nad = 'a/blue', phase = 'Running'): Pod {
