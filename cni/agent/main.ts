@@ -110,8 +110,7 @@ class Agent implements Component {
   }
 
   ready(): string | undefined {
-    if (!this.#server.isListening) return this.#missing() ?? 'not listening for the CNI plugin';
-    return this.#missing() ?? this.#folder?.problem();
+    return this.#missing() ?? this.#server.problem() ?? this.#folder?.problem();
   }
 
   notice(): string | undefined {

@@ -57,6 +57,15 @@ describe('the socket of the agent', () => {
     expect((await stat(join(path, '..'))).mode & 0o777).to.equal(0o700);
   });
 
+  it('is a problem if it was removed or replaced, because no plugin reaches the agent then', async () => {
+    const server = await start();
+    expect(server.problem()).to.equal(undefined);
+    await rm(path);
+    expect(server.problem()).to.include(`${path} was removed or replaced`);
+    await writeFile(path, '');
+    expect(server.problem()).to.include(`${path} was removed or replaced`);
+  });
+
   it('answers a request that ends with a newline or with a half-closed connection', async () => {
     await start();
     expect(read(await ask('{"a":1}\n'))).to.deep.equal({ exit: 0, output: '{"a":1}' });
@@ -170,7 +179,7 @@ describe('the socket of the agent', () => {
     answer({ exit: 0, output: 'done' });
     expect(read(await got).output).to.equal('done');
     await stopped;
-    expect(successor.isListening).to.equal(true);
+    expect(successor.problem()).to.equal(undefined);
     expect(read(await ask('{}\n')).output).to.equal('{}');
   });
 

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { type Server, type Socket, createConnection, createServer } from 'node:net';
 import { dirname } from 'node:path';
@@ -34,14 +35,20 @@ export class SocketServer {
   readonly #options: SocketServerOptions;
   readonly #server: Server;
   readonly #connections = new Set<PluginConnection>();
+  /** Of the socket. */
+  #inode: bigint | undefined;
 
   constructor(options: SocketServerOptions) {
     this.#options = options;
     this.#server = createServer({ allowHalfOpen: true }, (socket) => this.#serve(socket));
   }
 
-  get isListening(): boolean {
-    return this.#server.listening;
+  /** @returns why no plugin reaches this agent; undefined if it can */
+  problem(): string | undefined {
+    const { path } = this.#options;
+    if (!this.#server.listening) return 'not listening for the CNI plugin';
+    if (inodeOf(path) === this.#inode) return undefined;
+    return `${path} was removed or replaced, so the CNI plugin cannot reach this agent: delete the agent's pod`;
   }
 
   /**
@@ -60,6 +67,7 @@ export class SocketServer {
       await this.#removeStaleSocket();
       await this.#bind();
     }
+    this.#inode = inodeOf(path);
     this.#server.on('error', (error) => this.#options.log.error({ err: error }, `socket: ${error.message}`));
   }
 
@@ -114,6 +122,10 @@ export class SocketServer {
     });
     this.#connections.add(connection);
   }
+}
+
+function inodeOf(path: string): bigint | undefined {
+  return statSync(path, { bigint: true, throwIfNoEntry: false })?.ino;
 }
 
 function hasListener(path: string): Promise<boolean> {
