@@ -90,6 +90,8 @@ describe('The Helm chart', function () {
       [{ agent: { extraEnv: [{ name: 'NODE_NAME', value: 'a' }] } }, 'extraEnv'],
       [{ controller: { podLabels: { 'app.kubernetes.io/component': 'network' } } }, 'podLabels'],
       [{ agent: { namespace: 'holdfast-responders' } }, 'agent/namespace'],
+      [{ agent: { updateStrategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } } }, 'maxSurge'],
+      [{ agent: { updateStrategy: { rollingUpdate: { maxSurge: '10%' } } } }, 'maxSurge'],
       [{ agent: { topologySpreadConstraints: [{}] } }, 'topologySpreadConstraints'],
       [{ webhook: { replicas: 0 } }, 'replicas'],
       [{ guest: { responder: { affinity: {} } } }, 'affinity'],
