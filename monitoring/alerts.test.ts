@@ -13,8 +13,10 @@ const RUNBOOKS = join(ROOT, 'docs', 'runbooks');
 /** Guests, or the owners of NADs and VMs, can make them fire. */
 const CAUSED_BY_TENANTS = [
   ...['HoldfastDerivedPoolFull', 'HoldfastClaimsWaiting', 'HoldfastCniRequestsFailing'],
-  ...['HoldfastAddressConflict', 'HoldfastForeignDHCPServer', 'HoldfastTrafficNotOfClaim'],
+  ...['HoldfastAddressConflict', 'HoldfastForeignDHCPServer', 'HoldfastTrafficNotOfClaim', 'HoldfastSyncsFailing'],
 ];
+/** A metric of kube-apiserver. */
+const REJECTIONS = 'apiserver_admission_webhook_rejection_count';
 const SECTIONS = ['## Meaning', '## Impact', '## Diagnosis', '## Mitigation'];
 
 describe('the alerts', function () {
@@ -74,6 +76,18 @@ describe('the alerts', function () {
     expect(alerts.flat().map(({ labels }) => labels.alertname)).to.deep.equal(['HoldfastCniRequestsFailing']);
   });
 
+  it('fire if API servers cannot call a webhook, or each round of a loop fails', async () => {
+    const series = {
+      [`${REJECTIONS}{name="launcher-pods.ipam.holdfast.dev",error_type="calling_webhook_error"}`]: '0+1x60',
+      'holdfast_sync_duration_seconds_count{loop="capacity",result="done",namespace="h"}': '50x60',
+      'holdfast_sync_duration_seconds_count{loop="capacity",result="transient",namespace="h"}': '0+1x60',
+    };
+    const { text } = await readRules();
+    const { alerts } = await promcheck({ rules: text, scenarios: [{ series, at: '1h' }] });
+    const names = alerts.flat().map(({ labels }) => labels.alertname);
+    expect(names).to.deep.equal(['HoldfastWebhookFailing', 'HoldfastSyncsFailing']);
+  });
+
   it('see the first increase of a counter, because it has a value at the start of its process', async () => {
     const text = await createAllMetrics().registry.metrics();
     for (const series of [
@@ -105,6 +119,11 @@ describe('the alerts', function () {
     for (const alert of CAUSED_BY_TENANTS) expect(severities.get(alert), alert).to.be.oneOf(['warning', 'info']);
   });
 
+  it('are never critical about one process of several, or one node', () => {
+    for (const { alertname, severity, instance } of [...firing.values()].flat().map(({ labels }) => labels))
+      if (severity === 'critical') expect(instance, alertname).to.equal(undefined);
+  });
+
   it('have a runbook page each, with all sections, and there is no other page', async () => {
     const pages = (await readdir(RUNBOOKS)).filter((file) => file !== 'README.md');
     expect(pages.sort()).to.deep.equal(rules.map(({ alert }) => `${alert}.md`).sort());
@@ -125,7 +144,9 @@ describe('the alerts', function () {
       [...page.matchAll(/```promql\n(.*?)```/gs)].map(([, query = '']) => query),
     );
     const { metrics } = await promcheck({ expressions: [...rules.map(({ expr }) => expr), ...queries] });
-    const used = new Set(metrics.flat().map((name) => name.replace(/_(bucket|sum|count)$/, '')));
+    const used = new Set(
+      metrics.flat().map((name) => (name === REJECTIONS ? 'up' : name.replace(/_(bucket|sum|count)$/, ''))),
+    );
     expect([...used].filter((name) => name !== 'up' && !known.has(name))).to.deep.equal([]);
   });
 });

@@ -21,7 +21,9 @@ export const ALERT_SCENARIOS: Readonly<Record<string, AlertScenario>> = {
   HoldfastPoolNearlyFull: {
     at: '7h',
     fires: {
-      'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="free"}': '60-0.1x420',
+      // the former leader saw no change
+      'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="free",instance="a"}': '60x300 stale',
+      'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="free",instance="b"}': '_x301 60-0.3x119',
       'holdfast_ipam_pool_capacity_addresses{pool="blue",family="ipv4"}': '254x420',
     },
     says: 'blue',
@@ -85,8 +87,8 @@ export const ALERT_SCENARIOS: Readonly<Record<string, AlertScenario>> = {
   HoldfastProcessAbsent: {
     at: '8h',
     quietAt: '30m',
-    fires: { 'holdfast_build_info{process="webhook",instance="a"}': '1x5 stale' },
-    says: 'webhook',
+    fires: { 'holdfast_build_info{process="agent",instance="a"}': '1x5 stale' },
+    says: 'agent',
     isQuiet: {
       'holdfast_build_info{process="webhook",instance="a"}': '1x5 stale',
       'holdfast_build_info{process="webhook",instance="b"}': '_x4 1x40',
@@ -123,8 +125,24 @@ export const ALERT_SCENARIOS: Readonly<Record<string, AlertScenario>> = {
     says: '1 addresses',
     isQuiet: { 'holdfast_ipam_unleased_addresses{namespace="holdfast-system"}': '0x20' },
   },
+  HoldfastSyncsFailing: {
+    at: '20m',
+    quietAt: '30m',
+    fires: {
+      'holdfast_sync_duration_seconds_count{loop="controller",result="invalid",namespace="h"}': '0+1x40',
+      'holdfast_sync_duration_seconds_count{loop="controller",result="done",namespace="h"}': '0+9x40',
+    },
+    says: 'loop controller',
+    isQuiet: {
+      'holdfast_sync_duration_seconds_count{loop="controller",result="invalid",namespace="h"}': '3x9 4x40',
+      'holdfast_sync_duration_seconds_count{loop="controller",result="transient",namespace="h"}': '0+1x40',
+      'holdfast_sync_duration_seconds_count{loop="controller",result="done",namespace="h"}': '0+9x40',
+      'holdfast_sync_duration_seconds_count{loop="capacity",result="transient",namespace="h"}': '0x20 0+1x4 4x40',
+    },
+  },
   HoldfastWebhookFailing: {
     at: '20m',
+    quietAt: '18m',
     fires: {
       // both are in the process of all
       'holdfast_webhook_review_duration_seconds_count{result="failed",namespace="holdfast-system",instance="a"}':
@@ -133,7 +151,10 @@ export const ALERT_SCENARIOS: Readonly<Record<string, AlertScenario>> = {
     },
     says: 'Admission reviews have failed',
     isQuiet: {
-      'holdfast_webhook_review_duration_seconds_count{result="failed",namespace="holdfast-system"}': '3x30',
+      // one failure
+      'holdfast_webhook_review_duration_seconds_count{result="failed",namespace="holdfast-system"}': '3x9 4x20',
+      'apiserver_admission_webhook_rejection_count{name="launcher-pods.ipam.holdfast.dev",error_type="no_error"}':
+        '0+1x30',
       'holdfast_webhook_review_duration_seconds_count{result="denied",namespace="holdfast-system"}': '0+9x30',
     },
   },
