@@ -91,6 +91,8 @@ interface WrittenEvent {
   writtenAt: number;
 }
 
+/** When to record an event again whose cause lasts: the API server deletes it after an hour. */
+export const LASTING_EVENT_MS = 30 * 60_000;
 /** A repeated event is only counted for this time, and then written once with its count: a retry costs no write. */
 const REPEAT_MS = 5 * 60_000;
 /** The same event within this time increments the count instead of creating a new event, as in client-go. */

@@ -1,4 +1,5 @@
 import { EventReason } from '../../api/event-reasons.js';
+import { isTerminal } from '../../api/pod.js';
 import type { Event } from '../../kube/events.js';
 import { valueOf } from '../reader.js';
 import type { ObservedVmTrace } from './observed.js';
@@ -62,6 +63,16 @@ export function launcherRefusalEvent(observed: ObservedVmTrace): TraceFinding | 
     observed,
     ({ reason, involvedObject: { name } }) => reason === 'FailedCreate' && name === observed.name,
   );
+}
+
+/** Returns what the newest event says about an address that a running launcher has without a lease. */
+export function unleasedFindings(observed: ObservedVmTrace): TraceFinding[] {
+  const live = valueOf(observed.pods, []).filter((pod) => !isTerminal(pod));
+  const isOfLauncher = ({ reason, message, involvedObject: { name } }: Event) =>
+    reason === EventReason.AddressNotLeased &&
+    name === observed.name &&
+    (observed.pods.kind !== 'found' || live.some(({ metadata }) => message.includes(metadata.name)));
+  return [newest(observed, isOfLauncher) ?? []].flat();
 }
 
 /** Returns what the newest event of a guard says about the interfaces of the VM. */

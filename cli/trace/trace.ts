@@ -12,6 +12,7 @@ import type { Output } from '../output.js';
 import { readList, valueOf } from '../reader.js';
 import type { Line, Span, Style } from '../terminal.js';
 import { traceClaim, traceLockedLeases } from './claims.js';
+import { unleasedFindings } from './events.js';
 import { traceNetwork, tracedNetworks, unknownNetworkFindings } from './networks.js';
 import { observeVmTrace } from './observe.js';
 import type { ObservedVmTrace, TracedVm, TracedVmi } from './observed.js';
@@ -151,7 +152,7 @@ function traceFoundVm(observed: ObservedVmTrace, vm: TracedVm, vmi: TracedVmi | 
     kind: VIRTUAL_MACHINE_KIND,
     name: joinKey(observed.namespace, name),
     state: isBeingDeleted(vm) ? 'being deleted' : state,
-    findings: unknownNetworkFindings(observed, vm.spec?.template?.spec),
+    findings: [...unknownNetworkFindings(observed, vm.spec?.template?.spec), ...unleasedFindings(observed)],
     children: [
       ...(vmi === undefined ? unreadVmi(observed) : [traceVmi(observed, vmi)]),
       ...traceNetworks(observed, owner, [vm.spec?.template?.spec, vmi?.spec]),

@@ -73,6 +73,15 @@ describe('the story of a VM', () => {
     });
   }
 
+  it('says, while the launcher runs, that it uses an address that is not leased to it', () => {
+    const message = (launcher: string) =>
+      `Launcher ${launcher} has address 10.0.0.9 of AddressPool blue, which is not leased`;
+    const story = (launcher: string) => storyOf({ events: [eventOn('vm1', 'AddressNotLeased', message(launcher))] });
+    expect(story('virt-launcher-vm1-abcde').health).to.equal('wrong');
+    expect(story('virt-launcher-vm1-abcde').lines).to.include('wrong AddressNotLeased: Launcher');
+    expect(story('virt-launcher-vm1-before').health).to.equal('ok');
+  });
+
   it('begins with the VMI if there is no VM', () => {
     const standalone = { ...tracedVmi(), metadata: { ...tracedVmi().metadata, ownerReferences: [] } };
     const { lines } = storyOf({ vm: null, vmi: standalone, claims: [], leases: [] });

@@ -216,6 +216,15 @@ describe('the reports about guards of a node', () => {
     expect(await shown('guard_counters_status')).to.deep.equal(['holdfast_guard_counters_status 0']);
   });
 
+  it('tell it again while it lasts, because the API server deletes an event after an hour', async () => {
+    await note({ failure: 'no netdev', mode: 'Observe' });
+    for (let round = 0; round < 180; round++) {
+      await watch.round(SIGNAL);
+      clock.advance(60_000);
+    }
+    expect(events).to.have.length(6);
+  });
+
   it('tell that another program has removed the rules of a port', async () => {
     await note({ failure: 'another program has removed its rules' });
     await watch.round(SIGNAL);

@@ -5,7 +5,7 @@ import { findUnlessGone } from '../../../kube/absence.js';
 import type { Client } from '../../../kube/client.js';
 import type { Clock } from '../../../kube/clock.js';
 import { isApiUnavailable, messageOf } from '../../../kube/errors.js';
-import type { EventRecorder, EventSubject } from '../../../kube/events.js';
+import { type EventRecorder, type EventSubject, LASTING_EVENT_MS } from '../../../kube/events.js';
 import type { Logger } from '../../../kube/log.js';
 import { IPAM_CLAIMS } from '../../../kube/resources.js';
 import { describeDropped, isOfGuest } from './drop-reasons.js';
@@ -111,7 +111,7 @@ export class GuardWatch {
   #reportOf(note: GuardNote): PortReport | undefined {
     const state = this.#stateOf(note);
     if (note.failure !== undefined) {
-      if (state.isFailureTold) return undefined;
+      if (state.isFailureTold && this.#deps.clock.now() - (state.toldAt ?? 0) < LASTING_EVENT_MS) return undefined;
       return { note, reason: EventReason.GuardNotApplied, message: describeFailure(note) };
     }
     // an interface that is plugged again under its name has a note of the same name

@@ -91,6 +91,12 @@ describe('the addresses of running launchers', () => {
     expect(counts.at(-1)).to.equal(1);
   });
 
+  it('are reported again while it lasts, because the API server deletes an event after an hour', async () => {
+    pods = [launcher(['10.0.0.2'])];
+    await after(3 * 3_600);
+    expect(events).to.have.length.within(5, 6);
+  });
+
   it('are reported on a VMI without claims', async () => {
     pods = [launcher(['10.0.0.2'], { metadata: { name: 'launcher', namespace: 'elsewhere', uid: 'pod-uid' } })];
     leases = [THEIRS];

@@ -7,7 +7,7 @@ import { BY_WORKLOAD } from '../../../cluster/watch-specs.js';
 import type { ParsedNad } from '../../../cluster/transforms.js';
 import type { Cache } from '../../../kube/informers/cache.js';
 import type { Clock } from '../../../kube/clock.js';
-import type { EventRecorder, EventSubject } from '../../../kube/events.js';
+import { type EventRecorder, type EventSubject, LASTING_EVENT_MS } from '../../../kube/events.js';
 import type { Logger } from '../../../kube/log.js';
 import { forEachInSlices } from '../../../kube/run-in-slices.js';
 import { PeriodicTask } from '../../../process/periodic-task.js';
@@ -52,8 +52,8 @@ interface UnleasedAddress {
  */
 export class UnleasedAddresses extends PeriodicTask {
   readonly #deps: UnleasedAddressDeps;
-  /** When each address was first seen, and whether it was reported. */
-  #seen = new Map<string, { since: number; isReported: boolean }>();
+  /** When each address was first seen, and last reported. */
+  #seen = new Map<string, { since: number; reportedAt: number }>();
 
   constructor(deps: UnleasedAddressDeps) {
     const { clock, config } = deps;
@@ -70,17 +70,18 @@ export class UnleasedAddresses extends PeriodicTask {
   async #checkAll(signal: AbortSignal): Promise<void> {
     const { pods, clock, config, count } = this.#deps;
     const now = clock.now();
-    const seen = new Map<string, { since: number; isReported: boolean }>();
+    const seen = new Map<string, { since: number; reportedAt: number }>();
     let late = 0;
     const check = (pod: ClaimPod) => {
       for (const found of this.#unleasedOf(pod)) {
-        const entry = this.#seen.get(found.key) ?? { since: now, isReported: false };
+        const entry = this.#seen.get(found.key) ?? { since: now, reportedAt: -Infinity };
         seen.set(found.key, entry);
         // a cache may lag, and a lease may change its owner
         if (now - entry.since < config.collectAfterMs) continue;
         late++;
-        if (!entry.isReported) this.#report(found);
-        entry.isReported = true;
+        if (now - entry.reportedAt < LASTING_EVENT_MS) continue;
+        this.#report(found);
+        entry.reportedAt = now;
       }
     };
     if (!(await forEachInSlices(pods.list(), check, clock, signal))) return;
