@@ -171,6 +171,26 @@ describe('What the doctor finds about leaders', () => {
     expect(leaderless()).to.deep.equal([]);
   });
 
+  it('says that a process leads nowhere if it may not create its Lease, although its pods are ready', () => {
+    const electing = (component: string, ready: number, flag = '--leader-elect') => {
+      const workload = workloadOf(component, '0.1.0', ready);
+      const [container] = workload.spec?.template?.spec?.containers ?? [];
+      container?.args?.push(flag);
+      return workload;
+    };
+    const absent = (workload: InstalledWorkload) =>
+      checkProcesses({ ...HEALTHY, leaders: [], workloads: [workload] }, '0.1.0').flatMap(
+        ({ check, object, problem }) => (check === 'leaders' ? [`${object} ${problem}`] : []),
+      );
+    expect(absent(electing('controller', 2))).to.deep.equal([
+      'Lease holdfast-system/holdfast-controller does not exist, so no pod leads',
+    ]);
+    expect(absent(electing('all', 1))).to.have.length(3);
+    expect(absent(electing('controller', 0))).to.deep.equal([]);
+    expect(absent(electing('controller', 2, '--leader-elect=false'))).to.deep.equal([]);
+    expect(absent(workloadOf('webhook'))).to.deep.equal([]);
+  });
+
   it('reads the Leases of all processes that run in one Deployment', () => {
     expect(leaderless('all', 'agent')).to.deep.equal(names.filter((name) => name !== 'holdfast-capacity'));
     expect(leaderless('all', 'agent', 'capacity')).to.deep.equal(names);

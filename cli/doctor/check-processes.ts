@@ -22,6 +22,7 @@ const INSTALL = `apply the manifests of this version: ${docsUrl('how-to/install.
 /** As the election counts it, with time for a renewal. */
 const LEADER_SILENT_MS = 30_000;
 const ELECTED_IN_ALL: readonly string[] = ['controller', 'ipam', 'guest'];
+const ELECTS: readonly string[] = ['--leader-elect', '--leader-elect=true'];
 const MAX_MESSAGE_LENGTH = 300;
 const MAX_POOLS = 5;
 
@@ -100,10 +101,11 @@ function describePod({ metadata: { name }, spec, status = {} }: ProcessPod): str
 }
 
 /** A process that is removed leaves its Lease. */
-function checkLeaders({ leaders, now }: ObservedCluster, components: readonly ComponentState[]): Finding[] {
+function checkLeaders(observed: ObservedCluster, components: readonly ComponentState[]): Finding[] {
+  const { leaders, now } = observed;
   if (leaders === undefined || now === undefined) return [];
   const names = new Set(components.flatMap(({ name }) => (name === 'all' ? ELECTED_IN_ALL : name)));
-  return leaders.flatMap((lease) => {
+  const found = leaders.flatMap((lease) => {
     if (!names.has(lease.metadata.name.replace('holdfast-', ''))) return [];
     const object = `Lease ${objectKey(lease)}`;
     const { holderIdentity = '', renewTime = '' } = lease.spec ?? {};
@@ -114,6 +116,23 @@ function checkLeaders({ leaders, now }: ObservedCluster, components: readonly Co
     const seconds = Math.round(age / 1000);
     return [errorOf('leaders', object, `${holderIdentity} has not renewed it for ${seconds} s`, remedy)];
   });
+  return [...found, ...components.flatMap((component) => checkAbsentLeases(component, observed))];
+}
+
+/** A process whose pods are ready creates its Lease within seconds, if it may. */
+function checkAbsentLeases(
+  { name, namespace, workload, ready }: ComponentState,
+  { leaders = [], workloads = [] }: ObservedCluster,
+): Finding[] {
+  const own = workloads.find(({ metadata }) => metadata.name === workload && metadata.namespace === namespace);
+  const args = own?.spec?.template?.spec?.containers?.flatMap((container) => container.args ?? []) ?? [];
+  if (ready === 0 || !args.some((arg) => ELECTS.includes(arg))) return [];
+  return (name === 'all' ? ELECTED_IN_ALL : [name])
+    .filter((each) => !leaders.some(({ metadata }) => metadata.name === `holdfast-${each}`))
+    .map((each) => {
+      const remedy = 'see the log of its pods: if it says forbidden, apply manifests/base/*/rbac';
+      return errorOf('leaders', `Lease ${namespace}/holdfast-${each}`, 'does not exist, so no pod leads', remedy);
+    });
 }
 
 function checkVersions(components: readonly ComponentState[], clientVersion: string): Finding[] {
