@@ -18,8 +18,7 @@ const DISCOVERY_MS = 30_000 + 20_000;
 const ADMISSIONS_PER_SECOND = 200;
 
 if (onBed) {
-  describe('Two controllers, two ipams, three webhooks, two capacity processes and two API servers under load', function () {
-    this.timeout(180_000);
+  describe('Two controllers, two ipams, three webhooks, two capacity processes and two API servers under load', () => {
     let chaos: Chaos;
     let load: AdmissionLoad | undefined;
     const records: FaultRecord[] = [];

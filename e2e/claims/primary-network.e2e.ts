@@ -33,13 +33,11 @@ describeOnBed('A VM on a primary user-defined network', (story) => {
   let ovn: OvnClusterManager | undefined;
   let undo: (() => Promise<void>) | undefined;
 
-  before('turn the feature gate on', async function () {
-    this.timeout(120_000);
+  before('turn the feature gate on', async () => {
     undo = await servePrimaryNetworks(environment().bed!);
   });
 
-  after('turn the feature gate off', async function () {
-    this.timeout(120_000);
+  after('turn the feature gate off', async () => {
     await undo?.();
   });
 

@@ -35,7 +35,6 @@ describe('The web page in a browser', () => {
   const pool = () => `${network}.${story.namespace}`;
 
   before(async function () {
-    this.timeout(5 * 60_000);
     const path = await ensureBrowser().catch((error: unknown) => {
       reportSkipped(`the web page is not tested: ${messageOf(error)}`);
       this.skip();
@@ -88,7 +87,6 @@ describe('The web page in a browser', () => {
 
   it('has no error in the console and no axe violation in any view, in light and dark colours', async function () {
     // axe looks at each of the 256 cells of the map
-    this.timeout(300_000);
     const views: readonly [name: string, route: string, text: string][] = [
       ['pools', '#/pools', pool()],
       ['map', `#/pool/${pool()}`, '10.66.0.0 – 10.66.255.255'],

@@ -28,8 +28,7 @@ const CLUSTER_ROLE_BINDING = {
 const OTHER_POLICY = 'e2e-configmap-informer';
 
 if (onBed) {
-  describe('A cluster administrator who is not in system:masters', function () {
-    this.timeout(120_000);
+  describe('A cluster administrator who is not in system:masters', () => {
     let bed: BedWithHoldfast;
     let story: Story;
     let administrator: Client;

@@ -43,7 +43,6 @@ const KUBEVIRT_KINDS = [
 ];
 
 describe('The controller with a real API server', function () {
-  this.timeout(90_000);
   let plane: ControlPlane;
   const running = new Set<RunningComponent>();
 

@@ -33,8 +33,7 @@ const INSTALLED_KINDS = /^(Namespace|CustomResourceDefinition|ConfigMap|ServiceA
 /** More than an API server writes when it starts. */
 const FORGOTTEN_WRITES = 400;
 
-describe('Processes whose etcd is restored from a backup', function () {
-  this.timeout(120_000);
+describe('Processes whose etcd is restored from a backup', () => {
   let plane: ControlPlane;
   let ipamMetricsUrl: string;
 

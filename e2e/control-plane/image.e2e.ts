@@ -46,8 +46,7 @@ const CLI = ['/nodejs/bin/node', '/opt/holdfast/dist/kubectl-holdfast.cjs'];
 const UIDS = { controller: 1000, webhook: 1000, ipam: 1000, capacity: 1000, agent: 0, all: 1000 } as const;
 type Name = keyof typeof UIDS;
 
-describe(REASON ?? 'The pods of the manifests, run from the files of the image against a real API server', function () {
-  this.timeout(90_000);
+describe(REASON ?? 'The pods of the manifests, run from the files of the image against a real API server', () => {
   let folder: string;
   let plane: ControlPlane;
   let image: ImageRoot;

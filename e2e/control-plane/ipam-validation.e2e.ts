@@ -35,7 +35,6 @@ const NAME = 'holdfast-ipam';
 const TENANT = 'vms';
 
 describe('The validation of pools and networks with a real API server', function () {
-  this.timeout(90_000);
   let plane: ControlPlane;
   let port: number;
   let running: RunningComponent;

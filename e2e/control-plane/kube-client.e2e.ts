@@ -21,7 +21,6 @@ const NAMESPACE = 'kube-client';
 
 /** The Kubernetes client with a real API server, without KubeVirt. */
 describe('The Kubernetes client', function () {
-  this.timeout(90_000);
   let plane: ControlPlane;
   let client: Client;
 

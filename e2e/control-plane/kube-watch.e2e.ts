@@ -65,8 +65,7 @@ class Gate implements ClientTransport {
 }
 
 /** Reflectors with a real API server that is killed, paused and loses its history. It has no watch cache. */
-describe('The informers of the Kubernetes client', function () {
-  this.timeout(90_000);
+describe('The informers of the Kubernetes client', () => {
   let plane: ControlPlane;
   let client: Client;
   let running: Informer<KubeObject>[] = [];

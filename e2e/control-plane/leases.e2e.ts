@@ -59,7 +59,6 @@ class Racer {
 
 /** Leases on a real API server: the creation of a lease is the lock. */
 describe('Concurrent allocations', function () {
-  this.timeout(90_000);
   let plane: ControlPlane;
   let racers: Racer[] = [];
 

@@ -29,7 +29,6 @@ const AUDIENCE = 'holdfast-metrics';
 
 /** The shipped role of a process, real tokens, and a real API server that reviews them. */
 describe('Access to metrics on a real API server', function () {
-  this.timeout(120_000);
   let plane: ControlPlane;
   let client: Client;
   let served: SecureMetrics;

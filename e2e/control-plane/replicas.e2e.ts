@@ -27,8 +27,7 @@ function schedulingMessage({ status }: { readonly status?: unknown }): string | 
 }
 
 /** The shipped Deployment of the webhook, with the real scheduler and the real controllers. There are no kubelets: the test reports pods as ready. */
-describe('Replicas of the webhook', function () {
-  this.timeout(120_000);
+describe('Replicas of the webhook', () => {
   let plane: ControlPlane;
 
   before(async function () {

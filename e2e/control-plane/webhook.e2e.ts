@@ -53,8 +53,7 @@ const SYSTEM = 'holdfast-system';
 const NAME = 'holdfast-webhook';
 const KUBEVIRT_CONTROLLER = { namespace: 'kubevirt', name: 'kubevirt-controller' };
 
-describe('The webhook with a real API server', function () {
-  this.timeout(90_000);
+describe('The webhook with a real API server', () => {
   let folder: string;
   let plane: ControlPlane;
   let port: number;

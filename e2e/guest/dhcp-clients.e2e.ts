@@ -33,8 +33,7 @@ const OPTIONS = {
 const EXPECTED = { dns: '10.76.0.53', mtu: '1400', ntp: '10.76.0.123', seconds: '86400' };
 
 /** Real clients and holdfast-packets on a real segment, with a table of the test. */
-describe('DHCP clients of a segment', function () {
-  this.timeout(120_000);
+describe('DHCP clients of a segment', () => {
   let wire: Wire;
   let clients: DhcpClients;
   let table: PacketTable;

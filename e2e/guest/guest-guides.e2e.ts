@@ -32,7 +32,6 @@ describeStory('The guides about layer-2 networks and network data', (story) => {
   }
 
   it('bring the addresses of a claim into a guest, as they are written', async function () {
-    this.timeout(120_000);
     const { bed, wire } = requireWire(this);
     const clients = await DhcpClients.find();
     if (typeof clients === 'string') return this.skip();

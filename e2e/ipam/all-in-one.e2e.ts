@@ -16,8 +16,7 @@ import { describeOnBed } from '../../bed/story/describe.js';
 import { until } from '../../bed/processes/wait.js';
 
 describeOnBed('The all-in-one installation', (story, bed) => {
-  it('creates claims, allocates, admits launchers and releases with the service account of its Deployment', async function () {
-    this.timeout(5 * 60_000);
+  it('creates claims, allocates, admits launchers and releases with the service account of its Deployment', async () => {
     await withAllInOne(bed(), async () => {
       await story().addresses.createNetwork('blue', ['10.31.0.0/24']);
       await story().runVm('vm1', { data: 'blue' });

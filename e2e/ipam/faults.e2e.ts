@@ -12,7 +12,7 @@ import { bareAddress } from '../../test/bare-address.js';
 
 describeOnBed('An ipam killed right after any of its writes', (story, bed) => {
   it('leaves nothing that the next start does not repair', async function () {
-    this.timeout(5 * 60_000);
+    this.timeout(10 * 60_000);
     // each test waits for addresses to cool down
     const args = ['--max-staleness=100ms'];
     await waitForEarlierTests(story());

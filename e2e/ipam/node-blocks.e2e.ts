@@ -26,12 +26,10 @@ describeStory('Nodes with blocks of a pool', (story) => {
   });
 
   before('turn the feature gate on', async function () {
-    this.timeout(120_000);
     await restart(requireWire(this), true);
   });
 
-  after('turn the feature gate off', async function () {
-    this.timeout(120_000);
+  after('turn the feature gate off', async () => {
     const { bed } = environment();
     if (bed?.agents === undefined) return;
     const names = async () => (await bed.client.list(ADDRESS_BLOCKS)).items.map(({ metadata }) => metadata.name);
@@ -40,7 +38,6 @@ describeStory('Nodes with blocks of a pool', (story) => {
   });
 
   it('lease addresses of pods from their blocks without watching other leases, and VMs get addresses from elsewhere', async function () {
-    this.timeout(180_000);
     const on = requireWire(this);
     const scene = await BlockScenario.begin(story(), on, ['10.70.1.0/26']);
     const [one = '', two = ''] = on.bed.nodes;
@@ -82,7 +79,6 @@ describeStory('Nodes with blocks of a pool', (story) => {
   });
 
   it('return blocks when their pods are gone, and keep blocks with addresses in use', async function () {
-    this.timeout(180_000);
     const on = requireWire(this);
     const scene = await BlockScenario.begin(story(), on, ['10.70.2.0/26']);
     const [one = '', two = ''] = on.bed.nodes;
@@ -112,7 +108,6 @@ describeStory('Nodes with blocks of a pool', (story) => {
   });
 
   it('lose no block and complete each handshake although agent and ipam are killed between its steps', async function () {
-    this.timeout(240_000);
     const on = requireWire(this);
     const scene = await BlockScenario.begin(story(), on, ['10.70.3.0/26']);
     const [node = ''] = on.bed.nodes;
@@ -134,7 +129,6 @@ describeStory('Nodes with blocks of a pool', (story) => {
   });
 
   it('that were deleted keep their blocks until the leases of their pods are gone', async function () {
-    this.timeout(240_000);
     const on = requireWire(this);
     const { client } = on.bed;
     const scene = await BlockScenario.begin(story(), on, ['10.70.4.0/26']);
@@ -166,7 +160,6 @@ describeStory('Nodes with blocks of a pool', (story) => {
   });
 
   it('return unused blocks of a full pool, and VMs get addresses of assigned blocks at once', async function () {
-    this.timeout(240_000);
     const on = requireWire(this);
     const { ipam, nodes } = on.bed;
     await ipam.stop();

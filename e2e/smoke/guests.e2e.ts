@@ -11,8 +11,7 @@ const ADDRESSES = ['192.168.20.7/24', 'fd00:20::7/64'] as const;
 const CLIENT = 'host/client';
 
 /** Guests of the bed: VMs with a kernel of their own behind their launchers. */
-describe('The guests of the bed', function () {
-  this.timeout(120_000);
+describe('The guests of the bed', () => {
   let stage: WireFixture;
   let wire: Wire;
 

@@ -9,8 +9,7 @@ import { bridgeNetwork, FIXTURE_NAMESPACE, type WireFixture } from '../../bed/ne
 import type { Wire } from '../../bed/network/wire.js';
 
 /** Multus and the CNI plugins with real pod networks, without KubeVirt and Holdfast. */
-describe('The networks of pods on the bed', function () {
-  this.timeout(120_000);
+describe('The networks of pods on the bed', () => {
   let stage: WireFixture;
   let wire: Wire;
   let networks: PodNetworks;

@@ -9,8 +9,7 @@ const NAMESPACE = 'smoke';
 const VM = 'vm1';
 
 /** The bed without Holdfast. The stories about claims have all lifecycles of VMs. */
-describe('The test bed', function () {
-  this.timeout(120_000);
+describe('The test bed', () => {
   let bed: Bed;
   let vms: VmActions;
 

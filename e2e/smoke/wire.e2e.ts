@@ -12,8 +12,7 @@ import { openWire, type Wire } from '../../bed/network/wire.js';
 import { capture } from '../../bed/processes/processes.js';
 
 /** The network namespaces of the bed: what they report of packets and guests, and that nothing of them remains. */
-describe('The network namespaces of the bed', function () {
-  this.timeout(120_000);
+describe('The network namespaces of the bed', () => {
   let stage: WireFixture;
   let wire: Wire;
   let networks: PodNetworks;

@@ -29,7 +29,6 @@ describe('Upgrades between the previous release and this version', function () {
   let hasFailed = false;
 
   before('install the previous release', async function () {
-    this.timeout(5 * 60_000);
     const found = await previousRelease();
     if (typeof found === 'string') {
       reportSkipped(`not tested with the previous release: ${found}`);

@@ -35,8 +35,7 @@ describeStory('A guest that asks by DHCP on a layer-2 network', (story) => {
     for (const each of others.splice(0)) await each.remove();
   });
 
-  it('gets the addresses of its claim, and keeps them and its connections in a migration', async function () {
-    this.timeout(120_000);
+  it('gets the addresses of its claim, and keeps them and its connections in a migration', async () => {
     const { clients, responders } = network().services;
     expect(new Set(responders.pods(network().name).map(({ spec }) => spec?.nodeName)).size, 'nodes').to.equal(2);
     const annotations = { [DEFAULT_ROUTE_ANNOTATION]: 'data' };

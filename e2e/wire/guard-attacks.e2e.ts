@@ -23,8 +23,7 @@ const LAST = 'holdfast-last';
 /** Bridges pass them to multicast routers only, with a guard or without. */
 const STOPPED_BY_BRIDGES = ['an IGMP report'];
 
-describe('A guarded port on a real bridge', function () {
-  this.timeout(120_000);
+describe('A guarded port on a real bridge', () => {
   let stage: WireFixture;
   let agent: Server | undefined;
   let answer: PortAnswer = { addresses: ADDRESSES };

@@ -12,8 +12,7 @@ const INTERFACE = 'podnet';
 const SEGMENT = 'macvlans';
 const [OWN, TAKEN, NEIGHBOUR] = ['192.168.56.7', '192.168.56.9', '192.168.56.8'] as const;
 
-describe('A macvlan interface with a guard, of the real plugin', function () {
-  this.timeout(120_000);
+describe('A macvlan interface with a guard, of the real plugin', () => {
   let stage: WireFixture;
   let agent: Server | undefined;
   let isGuest = true;

@@ -34,8 +34,7 @@ const MOVES = [
 const AT_ONCE = 6;
 
 /** Tests the statements of docs/concepts/live-migration.md with real plugins and this kernel. bench/migration.ts has all figures. */
-describe('The target of a live migration, set up while the guest runs on the source', function () {
-  this.timeout(120_000);
+describe('The target of a live migration, set up while the guest runs on the source', () => {
   let stage: WireFixture;
   /** By name of the case. */
   let moves: ReadonlyMap<string, PromiseSettledResult<MigrationOutcome>>;

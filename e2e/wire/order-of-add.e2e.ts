@@ -12,8 +12,7 @@ const SCRIPT = join(import.meta.dirname, '..', '..', 'bed', 'network', 'fixture'
 const FIRST_FRAMES = 4;
 
 /** The order on which the guard relies: its rules are in place before a pod can send. */
-describe('The bridge plugin in ADD', function () {
-  this.timeout(90_000);
+describe('The bridge plugin in ADD', () => {
   let stage: WireFixture;
 
   useWireFixture((opened) => {

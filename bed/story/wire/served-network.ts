@@ -131,7 +131,6 @@ export function useServedNetwork(spec: Omit<AddressPoolSpec, 'network'>): () => 
   let network: ServedNetwork | undefined;
 
   before('start guest and responders', async function () {
-    this.timeout(90_000);
     const context = requireWire(this);
     const clients = await DhcpClients.find();
     if (typeof clients === 'string') {
