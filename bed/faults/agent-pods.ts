@@ -1,5 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { objectKey } from '../../api/meta.js';
 import { NETWORKS_ANNOTATION } from '../../api/names.js';
 import type { NetworkAttachmentDefinition } from '../../api/networks/network-attachment.js';
 import type { Pod } from '../../api/pod.js';
@@ -22,6 +23,19 @@ export class AgentPods {
   constructor(story: Story, wire: BedWire) {
     this.#story = story;
     this.#wire = wire;
+  }
+
+  /** Waits until no pod of an earlier story has a sandbox: what its DEL does to the agent would count as done by this story. */
+  async untilAlone(): Promise<void> {
+    const sandboxes = this.#wire.networks.all();
+    const left = async () => {
+      if (sandboxes.size === 0) return [];
+      const { items } = await this.#story.client.list(PODS);
+      const names = new Map(items.map((pod) => [pod.metadata.uid, objectKey(pod)]));
+      return [...sandboxes].map(([uid, { node }]) => `${names.get(uid) ?? uid} on ${node}`);
+    };
+    const isEmpty = (names: readonly string[]) => names.length === 0;
+    await untilValue('sandboxes of earlier stories to be gone', left, isEmpty, { timeoutMs: 180_000 });
   }
 
   /** Creates a pod on a node. @param nad of its interface {@link NET1} */

@@ -39,6 +39,7 @@ describeStory('While the agent of a node is down', (story) => {
     'pods still terminate, and their addresses are freed when the agent is back',
     async ({ bed, wire, agents }) => {
       const pods = new AgentPods(story(), wire);
+      await pods.untilAlone();
       await story().addresses.createNetwork('blue', ['10.60.1.0/24', 'fd00:60:1::/64']);
       for (const name of ['goes', 'stays']) await pods.create(name, 'node-1');
       const [went, stays] = await Promise.all([pods.waitRunning('goes'), pods.waitRunning('stays')]);

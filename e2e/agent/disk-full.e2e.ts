@@ -18,6 +18,8 @@ describeStory('While the disk of a node is full', (story) => {
     async (on) => {
       const { bed, wire } = on;
       const pods = new AgentPods(story(), wire);
+      // their notes would take the space
+      await pods.untilAlone();
       const network = await story().addresses.createNetwork('blue', ['10.75.0.0/24']);
       const observer = new PodObserver(bed.client, { space: network, namespace: story().namespace });
       observer.start();

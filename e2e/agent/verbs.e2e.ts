@@ -23,24 +23,25 @@ async function failureOf({ wire }: WireContext, call: PluginCall, node = NODE): 
 describeStory('CHECK', (story) => {
   itOnWire('succeeds without a write while the pod has its lease, and fails when the lease is gone', async (on) => {
     const pods = new AgentPods(story(), on.wire);
+    await pods.untilAlone();
     const network = await story().addresses.createNetwork('blue', ['10.63.0.0/24', 'fd00:63::/64']);
     await withAgentProxy({ ...on, node: NODE }, async ({ proxy }) => {
       await pods.create('pod1', NODE);
       const [first = '', second = ''] = await pods.waitRunning('pod1');
       const pod = await pods.get('pod1');
       const check = await checkOf(pods, pod, [`${first}/24`, `${second}/64`]);
-      const before = proxy.writes.length;
+      const before = [...proxy.writes];
       for (let count = 0; count < 5; count++) expect(await failureOf(on, check)).to.deep.equal({});
       const strange = await failureOf(on, await checkOf(pods, pod, ['10.63.0.0/24']));
       expect(strange.msg).to.match(/has 10\.63\.0\.0, and its lease could not be checked/);
-      expect(proxy.writes).to.have.length(before);
+      expect(proxy.writes).to.deep.equal(before);
 
       const lease = (await story().addresses.leases()).get(first);
       await on.bed.client.delete(ADDRESS_LEASES, { name: lease!.metadata.name });
       const isLost = ({ code }: Failure) => code !== undefined;
       const lost = await untilValue('CHECK to fail', () => failureOf(on, check), isLost);
       expect(lost.msg).to.include(`interface ${NET1} of pod ${story().namespace}/pod1 has ${first}`);
-      expect(proxy.writes, network).to.have.length(before);
+      expect(proxy.writes, network).to.deep.equal(before);
     });
   });
 });

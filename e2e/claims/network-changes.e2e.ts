@@ -185,7 +185,9 @@ async function killedAtEachStep(
   let restart = () => restarted;
   const onWrite = (what: string) => {
     const [verb = '', path = ''] = what.split(' ');
-    if (!path.includes('/ipamclaims') || !['POST', 'DELETE'].includes(verb)) return undefined;
+    // the claims of earlier stories may still be deleted
+    if (!path.includes(`/namespaces/${story.namespace}/ipamclaims`) || !['POST', 'DELETE'].includes(verb))
+      return undefined;
     killedAfter.push(verb);
     return restart();
   };

@@ -42,6 +42,7 @@ describeStory('Nodes with blocks of a pool', (story) => {
     const scene = await BlockScenario.begin(story(), on, ['10.70.1.0/26']);
     const [one = '', two = ''] = on.bed.nodes;
     const { blocks, pods } = scene;
+    await pods.untilAlone();
     await scene.observed(async () => {
       await pods.create('first-one', one);
       await pods.create('first-two', two);
@@ -52,7 +53,8 @@ describeStory('Nodes with blocks of a pool', (story) => {
         const ofOne = await Promise.all([0, 1, 2].map((n) => pods.waitRunning(`one${String(n)}`)));
         const lent = await blocks.waitAssigned(one, (count) => count > 0);
         expect(ofOne.flat().filter((address) => !isIn(address, lent))).to.deep.equal([]);
-        expect(proxy.writes.filter((what) => what.includes('/addressleases'))).to.have.length(3);
+        const leaseWrites = proxy.writes.filter((what) => what.includes('/addressleases'));
+        expect(leaseWrites, leaseWrites.join('\n')).to.have.length(3);
         expect(proxy.requests.filter((what) => what.includes('addressSpace'))).to.deep.equal([]);
         expect(proxy.requests.filter((what) => /addressblocks.*watch=true/.test(what))).to.have.length(1);
       });
