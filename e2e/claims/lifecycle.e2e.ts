@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { podInterfaceName } from '../../api/pod.js';
 import { describeStory, itOnBed } from '../../bed/story/describe.js';
+import { environment } from '../../bed/story/hooks.js';
 
 describeStory('A VM with a persistent network', (story) => {
   beforeEach(() => story().network('blue'));
@@ -70,8 +71,10 @@ describeStory('A live migration', (story) => {
   it('has the same claim on source and target, and afterwards on the target alone', async () => {
     await story().runVm('vm1', { data: 'blue' });
     const claim = await story().waitForClaim('vm1.data');
+    const letGo = environment().bed?.switches.set({ migration: 'hold' }, { namespace: story().namespace });
     await story().migrate('vm1', 'Succeeded', async () => {
       const both = await story().migrations.waitForBothReferences('vm1');
+      letGo?.();
       expect(both).to.deep.equal([
         { [podInterfaceName('data')]: 'vm1.data' },
         { [podInterfaceName('data')]: 'vm1.data' },

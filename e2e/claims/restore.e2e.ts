@@ -28,7 +28,7 @@ import { ResourceModifiers } from '../../bed/story/resource-modifiers.js';
 import type { PolicyRule } from '../../bed/story/users/role.js';
 import { createNamespace } from '../../bed/story/story.js';
 import { VmActions } from '../../bed/story/vms/vm-actions.js';
-import { until } from '../../bed/processes/wait.js';
+import { until, untilValue } from '../../bed/processes/wait.js';
 
 /** Of a tool that restores VMs, and may not bind claims to them. */
 const RIGHTS_WITHOUT_RESTORE: readonly PolicyRule[] = [
@@ -67,9 +67,9 @@ describeStory('A VM that is restored', (story) => {
   async function removeNamespace(): Promise<void> {
     const { client, namespace } = story();
     await removeNamespaces(client, [namespace]);
-    await until('the namespace to be gone', async () => {
-      return (await client.find(NAMESPACES, { name: namespace })) === undefined;
-    });
+    // after a story in which the API server is away, KubeVirt takes long to delete VMIs
+    const find = () => client.find(NAMESPACES, { name: namespace });
+    await untilValue('the namespace to be gone', find, (found) => found === undefined, { timeoutMs: 180_000 });
   }
 
   async function removeVm(name: string): Promise<void> {

@@ -106,7 +106,9 @@ describeStory('A VM that asks for network data', (story) => {
       await story().client.patch(VIRTUAL_MACHINES, story().ref('vm1'), { type: 'merge', body });
       await story().claims.remove('vm1.data');
       await story().addresses.waitForExactIPs('vm1.data', [`${next}/24`]);
-      const releasedAt = (await story().addresses.leases()).get(former)?.spec.releasedAt ?? '';
+      const releasedAt = await until(`${former} to be released`, async () => {
+        return (await story().addresses.leases()).get(former)?.spec.releasedAt;
+      });
       await until('the cool-down to be over', () => Date.now() > Date.parse(releasedAt) + 2 * COOLDOWN_MS);
       await story().createVm('vm2', { data: 'flat' }, { annotations: ask(former), running: false });
       const { message } = await story().addresses.waitForRefusal('vm2.data', 'IPAddressConflict');

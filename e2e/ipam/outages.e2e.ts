@@ -3,6 +3,7 @@ import { whileObserved } from '../../bed/faults/while-observed.js';
 import { conditionOf } from '../../bed/story/addresses.js';
 import { describeOnBed } from '../../bed/story/describe.js';
 import type { Story } from '../../bed/story/story.js';
+import { patiently } from '../../bed/story/patience.js';
 import { until } from '../../bed/processes/wait.js';
 import { bareAddress } from '../../test/bare-address.js';
 
@@ -25,10 +26,7 @@ describeOnBed('While ipam runs, the API server', (story, bed) => {
       await bed().etcdCompact();
       await bed().apiServer.kill();
       await bed().apiServer.start();
-      await until('claims to be made again', async () => {
-        await story().claims.createPlain('late', space);
-        return true;
-      });
+      await patiently(() => story().claims.createPlain('late', space));
       const waiting = ['cut1', 'cut2', 'cut3', 'late'];
       await until('all of them to be served', () => areServed(story(), waiting), { timeoutMs: POLICIES_UNREADY_MS });
       const after = await addressesOf(story(), waiting);

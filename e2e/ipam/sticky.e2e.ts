@@ -12,6 +12,8 @@ import { itWithWireStory } from '../../bed/story/wire/wire-story.js';
 const MAC = '02:00:00:00:74:01';
 const OTHER_MAC = '02:00:00:00:74:02';
 const COOLDOWN_S = 3;
+/** An address that cools down for so long is allocated to nobody else in a story, however slow the machine is. */
+const LONG_S = 600;
 
 /** The lease of an address in any state. */
 function leaseOf(story: Story, network: string, address: string): Promise<AddressLease | undefined> {
@@ -77,7 +79,10 @@ describeStory('A MAC address', (story) => {
 
   for (const retain of [true, false]) {
     it(`has ${retain ? 'its' : 'another'} address for a VM that is deleted and made again, ${retain ? 'once it has cooled down' : 'where the pool does not retain it'}`, async () => {
-      const ipam = { stickyMAC: { ttl: '10m', ...(retain && { retain }) }, cooldownSeconds: COOLDOWN_S };
+      const ipam = {
+        stickyMAC: { ttl: '10m', ...(retain && { retain }) },
+        cooldownSeconds: retain ? COOLDOWN_S : LONG_S,
+      };
       const subnet = retain ? '10.74.1.0/24' : '10.74.2.0/24';
       const network = await story().addresses.createNetwork('blue', [subnet], ipam);
       const create = () => story().createVm('vm1', { data: 'blue' }, { macs: { data: MAC.toUpperCase() } });
@@ -96,8 +101,8 @@ describeStory('A MAC address', (story) => {
   }
 
   describe('that KubeVirt generated', () => {
-    const begin = async (subnet: string) => {
-      const ipam = { stickyMAC: { ttl: '10m', retain: true }, cooldownSeconds: COOLDOWN_S };
+    const begin = async (subnet: string, cooldownSeconds: number) => {
+      const ipam = { stickyMAC: { ttl: '10m', retain: true }, cooldownSeconds };
       const network = await story().addresses.createNetwork('blue', [subnet], ipam);
       await story().runVm('vm1', { data: 'blue' });
       const mine = await story().addresses.waitForIPs('vm1.data');
@@ -107,7 +112,7 @@ describeStory('A MAC address', (story) => {
     const again = (mac: string) => story().createVm('vm1', { data: 'blue' }, { macs: { data: mac } });
 
     it('has its address again if the spec of the first VM contained it', async () => {
-      const { network, mine, mac } = await begin('10.74.6.0/24');
+      const { network, mine, mac } = await begin('10.74.6.0/24', COOLDOWN_S);
       await story().setMacAddress('vm1', 'data', mac);
       const find = () => leaseOf(story(), network, bareAddress(mine[0]!));
       const noted = await untilValue('the lease to say it', find, (found) => found?.spec.mac !== undefined);
@@ -120,7 +125,7 @@ describeStory('A MAC address', (story) => {
     });
 
     it('has any address if no spec contained it', async () => {
-      const { network, mine, mac } = await begin('10.74.7.0/24');
+      const { network, mine, mac } = await begin('10.74.7.0/24', LONG_S);
       await endVm(story(), 'vm1', network, mine[0]!);
       await again(mac);
       expect(await story().addresses.waitForIPs('vm1.data')).not.to.deep.equal(mine);

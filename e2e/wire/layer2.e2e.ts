@@ -2,12 +2,11 @@ import { expect } from 'chai';
 import type { AddressPoolSpec } from '../../api/address-pool.js';
 import { AllocationReason, CLAIM_NAD, REQUESTED_ADDRESSES_ANNOTATION } from '../../api/names.js';
 import { podInterfaceName } from '../../api/pod.js';
-import { parseAddress } from '../../addressing/address/address.js';
-import { leaseName } from '../../addressing/lease/lease-name.js';
-import { ADDRESS_LEASES, ADDRESS_POOLS } from '../../kube/resources.js';
+import { ADDRESS_POOLS } from '../../kube/resources.js';
 import { bareAddress } from '../../test/bare-address.js';
 import { until, untilValue } from '../../bed/processes/wait.js';
 import { guestLocation } from '../../bed/node/wired-guests.js';
+import { ClaimLeaseObserver } from '../../bed/story/claim-lease-observer.js';
 import { describeStory } from '../../bed/story/describe.js';
 import { bridgeOf } from '../../bed/story/networks.js';
 import type { Story } from '../../bed/story/story.js';
@@ -120,13 +119,18 @@ describeStory('A VM on a layer-2 network', (story) => {
     await create('vm2');
     await story().addresses.waitForRefusal('vm2.data', AllocationReason.Conflict);
 
-    await story().deleteVm('vm1', 'Background');
-    const name = leaseName(network, parseAddress('10.79.5.77'));
-    const released = await until('the address to be released', async () => {
-      return (await story().client.find(ADDRESS_LEASES, { name }))?.spec.releasedAt;
-    });
-    await story().addresses.waitForExactIPs('vm2.data', ['10.79.5.77/24']);
-    expect(Date.now() - Date.parse(released)).to.be.at.least(COOLDOWN_S * 1_000);
+    const { client, namespace } = story();
+    const observer = new ClaimLeaseObserver(client, { space: network, cooldownMs: COOLDOWN_S * 1_000, namespace });
+    observer.start();
+    try {
+      await until('the lease to be observed', () => observer.taken === 1);
+      await story().deleteVm('vm1', 'Background');
+      await story().addresses.waitForExactIPs('vm2.data', ['10.79.5.77/24']);
+      await until('its release and its next allocation to be observed', () => observer.taken === 2);
+    } finally {
+      await observer.stop();
+    }
+    expect(observer.violations).to.deep.equal([]);
     await story().waitRunning('vm2');
   });
 

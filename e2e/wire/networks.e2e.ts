@@ -119,6 +119,7 @@ describeStory('A network without allowPersistentIPs', (story) => {
     await story().runVm('vm1', { data: 'blue' });
     const addresses = await story().addresses.waitForIPs('vm1.data');
     await withoutFlag(story(), 'blue', '10.74.11.0/24');
+    await story().waitControllerIdle(); // it knows the NAD before the VM
     await story().runVm('vm2', { data: 'blue' });
     expect(await story().claimNames()).to.deep.equal(['vm1.data']);
     await story().restart('vm1');
