@@ -25,6 +25,8 @@ import (
 const (
 	resendAfter = time.Second
 	stepEvery   = 5 * time.Millisecond
+	// The sender, or the program that answers, may have no core for a while.
+	lostAfter = 5 * time.Second
 )
 
 // results is what the program prints.
@@ -212,7 +214,7 @@ func (c *crowd) take(answer *dhcpv4.DHCPv4) {
 	}
 }
 
-// renew lets guests renew once a second. One that was not answered before its next renewal is lost.
+// renew lets guests renew once a second, after the last answer. A renewal without an answer is lost after five seconds.
 func (c *crowd) renew(guests []*generated, duration time.Duration) {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGTERM)
@@ -220,14 +222,25 @@ func (c *crowd) renew(guests []*generated, duration time.Duration) {
 	for began := time.Now(); time.Since(began) < duration && len(ended) == 0; {
 		for _, each := range guests {
 			c.mutex.Lock()
-			c.results.Renewals++
-			c.renewedAt[each.mac] = time.Now()
-			c.send(message(each.mac, broadcastIPv4, dhcpv4.MessageTypeRequest, dhcpv4.WithClientIP(each.address.AsSlice())))
+			if at, waits := c.renewedAt[each.mac]; !waits || time.Since(at) > lostAfter {
+				c.results.Renewals++
+				c.renewedAt[each.mac] = time.Now()
+				c.send(message(each.mac, broadcastIPv4, dhcpv4.MessageTypeRequest, dhcpv4.WithClientIP(each.address.AsSlice())))
+			}
 			c.mutex.Unlock()
 			time.Sleep(pause)
 		}
 	}
-	time.Sleep(time.Second) // for the last answers
+	for ended := time.Now(); time.Since(ended) < lostAfter && c.waits(); {
+		time.Sleep(stepEvery)
+	}
+}
+
+// waits tells whether a renewal was not answered yet.
+func (c *crowd) waits() bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return len(c.renewedAt) > 0
 }
 
 // sendGarbage sends frames that mean nothing: broken DHCP of known guests, DHCP of unknown ones, and random bytes.
