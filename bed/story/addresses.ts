@@ -11,6 +11,7 @@ import type { Client } from '../../kube/client.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS } from '../../kube/resources.js';
 import { clientAs } from './users/service-account.js';
 import { putNetwork } from './networks.js';
+import { admitted } from './patience.js';
 import { until, untilValue } from '../processes/wait.js';
 
 /** A new API server learns of our kinds after half a minute, and its policies reject writes of a claim's status until then. */
@@ -102,7 +103,7 @@ export class AddressStory {
 
   /** Creates a pool as an administrator does. It is deleted after the test. */
   async createPool(name: string, spec: AddressPoolSpec, client = this.#client): Promise<AddressPool> {
-    const pool = await client.create(ADDRESS_POOLS, { metadata: { name }, spec });
+    const pool = await admitted(() => client.create(ADDRESS_POOLS, { metadata: { name }, spec }));
     this.#pools.push(name);
     return pool;
   }
@@ -133,12 +134,13 @@ export class AddressStory {
     await Promise.all(this.#pools.map((name) => this.#removePool(name)));
   }
 
-  /** Waits until no address of the pool is leased, because its deletion is rejected before. */
+  /** Waits until no address of the pool is leased, because its deletion is rejected before. A launcher may take a minute to end. */
   async #removePool(name: string): Promise<void> {
-    await until(`pool ${name} to be gone`, async () => {
+    const isGone = async () => {
       await this.#client.delete(ADDRESS_POOLS, { name });
       return (await this.#client.find(ADDRESS_POOLS, { name })) === undefined;
-    });
+    };
+    await until(`pool ${name} to be gone`, isGone, { timeoutMs: 120_000 });
   }
 
   async #claimWith(name: string, description: string, isRight: (claim: IPAMClaim) => boolean): Promise<IPAMClaim> {

@@ -1,3 +1,4 @@
+import { messageOf } from '../../kube/errors.js';
 import { type WaitOptions, until } from '../processes/wait.js';
 
 /** Retries while the API server is down. An attempt without an answer may have succeeded: then there is no result. */
@@ -15,4 +16,18 @@ export async function patiently<T>(attempt: () => Promise<T>, options: WaitOptio
     options,
   );
   return result;
+}
+
+/** Repeats a request while its webhook does not answer in time, as on a busy machine. Every other error is the answer. */
+export async function admitted<T>(attempt: () => Promise<T>): Promise<T> {
+  const answered = await until('the webhook to answer', async () => {
+    try {
+      return { result: await attempt() };
+    } catch (error) {
+      if (messageOf(error).includes('failed calling webhook')) throw error;
+      return { error };
+    }
+  });
+  if ('error' in answered) throw answered.error;
+  return answered.result;
 }

@@ -11,6 +11,7 @@ import { HoldfastProcess } from '../../holdfast/process.js';
 import { type Responder, Responders } from '../../holdfast/responders.js';
 import { requireWire, type WireContext } from '../describe.js';
 import { bridgeOf } from '../networks.js';
+import { admitted } from '../patience.js';
 import type { Story } from '../story.js';
 
 /** What networks with responders need; one of it serves all of them. */
@@ -51,10 +52,8 @@ export class ServedNetwork {
   ): Promise<ServedNetwork> {
     const network = new ServedNetwork(services);
     const { name } = network;
-    await services.bed.client.create(ADDRESS_POOLS, {
-      metadata: { name },
-      spec: { guest: {}, ...spec, network: name },
-    });
+    const pool = { metadata: { name }, spec: { guest: {}, ...spec, network: name } };
+    await admitted(() => services.bed.client.create(ADDRESS_POOLS, pool));
     return network;
   }
 
@@ -110,7 +109,8 @@ export class ServedNetwork {
 
   /** Changes the pool by a merge patch of its spec. */
   async edit(spec: object): Promise<void> {
-    await this.services.bed.client.patch(ADDRESS_POOLS, { name: this.name }, { type: 'merge', body: { spec } });
+    const patch = { type: 'merge', body: { spec } } as const;
+    await admitted(() => this.services.bed.client.patch(ADDRESS_POOLS, { name: this.name }, patch));
   }
 
   /** Deletes the pool, which ends its responders. Its guests must be gone, or going. Idempotent. */
