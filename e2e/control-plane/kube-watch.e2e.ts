@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { KubeObject } from '../../api/meta.js';
 import { Client } from '../../kube/client.js';
+import { type Clock, systemClock } from '../../kube/clock.js';
 import { loadCredentials } from '../../kube/transport/credentials.js';
 import { Informer, type InformerOptions } from '../../kube/informers/informer.js';
 import { silentMetrics } from '../../kube/metrics.js';
@@ -137,15 +138,22 @@ describe('The informers of the Kubernetes client', () => {
   });
 
   it('resume soon after the API server was killed and started again', async () => {
-    const informer = await follow(CONFIG_MAPS);
+    const pauses: number[] = [];
+    const sleep: Clock['sleep'] = (ms, signal) => {
+      pauses.push(ms);
+      return systemClock.sleep(ms, signal);
+    };
+    const informer = await follow(CONFIG_MAPS, { clock: { ...systemClock, sleep } });
     await seeWatch(informer);
     await plane.apiServer.kill();
     await until('the end of the watch', () => ends.length > 0);
     await plane.apiServer.start();
-    const back = Date.now();
     await write('after-restart');
     await until('the object that was made after the restart', () => informer.cache.get(`${NAMESPACE}/after-restart`));
-    expect(Date.now() - back, 'ms since the server is ready').to.be.below(6_000);
+    // longer ones are of the list that is repeated now and then
+    const retries = pauses.filter((ms) => ms < 60_000);
+    expect(retries).not.to.be.empty;
+    expect(Math.max(...retries), 'longest wait between two attempts').to.be.below(6_000);
     expect(ends).to.include('broken');
     expect(ends, 'no history was lost').to.not.include('410');
     await remove('after-restart');

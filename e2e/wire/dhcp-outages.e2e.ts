@@ -130,9 +130,13 @@ describeStory('Guests of a layer-2 network', (story) => {
 
   it('get their addresses within 3 s if 500 of them boot at once', async () => {
     await createGeneratedGuests(story(), network(), { count: BOOTING, nad: 'flat' });
-    const results = await resultsOf(await startGeneratedGuests(network(), await addHost(), [`-count=${BOOTING}`]));
-    expect(results.booted).to.equal(BOOTING);
-    expect(results.bootMs).to.be.at.most(3_000);
+    const host = await addHost();
+    // a core that stalls delays one boot, responders that are too slow delay each
+    await untilValue(
+      `${BOOTING} guests to boot within 3 s, again and again for a minute`,
+      async () => resultsOf(await startGeneratedGuests(network(), host, [`-count=${BOOTING}`])),
+      ({ booted, bootMs }) => booted === BOOTING && bootMs <= 3_000,
+    );
   });
 
   async function addHost(...addresses: string[]): Promise<WireLocation> {
