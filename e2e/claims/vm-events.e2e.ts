@@ -40,8 +40,9 @@ describeStory('The events of a VM', (story) => {
       try {
         expect(await rejectionMessage(viewer.list(ADDRESS_POOLS))).to.include('cannot list resource "addresspools"');
         const events = await lifeOf(viewer, story().ref('vm1'));
-        // only KubeVirt before 1.9 causes it
-        const life = events.filter(({ reason }) => reason !== 'DHCPLostAfterMigration');
+        // only KubeVirt before 1.9 causes the first one, and the second one a machine on which ipam takes longer than three seconds
+        const others = ['DHCPLostAfterMigration', 'IPAMNotAnswering'];
+        const life = events.filter(({ reason = '' }) => !others.includes(reason));
         const used = `${bareAddress(data)} of IPAMClaim vm1.data, ${bareAddress(second)} of IPAMClaim vm1.second`;
         const network = `${story().namespace}-blue`;
         const created = ['data', 'second'].map(
@@ -66,7 +67,8 @@ describeStory('The events of a VM', (story) => {
     if (bed === undefined) return this.skip();
     await story().addresses.createNetwork('blue', ['10.79.1.0/24']);
     await story().runVm('vm1', { data: 'blue' });
-    await story().waitForEvent('vm1', 'AddressesInUse');
+    for (const reason of ['IPAMClaimCreated', 'AddressesAllocated', 'AddressesInUse'])
+      await story().waitForEvent('vm1', reason);
     const before = await lifeOf(story().client, story().ref('vm1'));
     await bed.controller.kill();
     await bed.controller.start();

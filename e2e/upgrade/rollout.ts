@@ -15,7 +15,8 @@ export const DEPLOYMENTS: readonly DeploymentName[] = ['ipam', 'controller', 'we
 
 const GATES = '--feature-gates=PersistentIPs=true,NodeBlocks=true';
 const ARGS: Readonly<Record<ProcessName, readonly string[]>> = {
-  controller: ['--leader-elect'],
+  // a busy machine causes no warning that ipam does not answer
+  controller: ['--leader-elect', '--unhonoured-after=5m'],
   ipam: ['--leader-elect', GATES, '--block-min-free=2', '--block-max-free=9', '--excess-release-delay=1s'],
   capacity: ['--leader-elect'],
   webhook: [],
