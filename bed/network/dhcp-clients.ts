@@ -116,7 +116,7 @@ export class DhcpClients {
   }
 
   /** Sends router solicitations, one a second. @returns what rdisc6 prints about the first answer */
-  async solicitRouter(wire: Wire, guest: WireLocation, interfaceName = 'eth0', tries = 6): Promise<string> {
+  async solicitRouter(wire: Wire, guest: WireLocation, interfaceName = 'eth0', tries = 30): Promise<string> {
     await until(`${guest} to have a link-local address`, async () => {
       const device = (await wire.interfaces(guest)).find(({ name }) => name === interfaceName);
       return device?.addresses.some(({ linkLocal, tentative }) => linkLocal && !tentative);

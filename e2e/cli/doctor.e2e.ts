@@ -9,7 +9,7 @@ import type { Status } from '../../cli/status.js';
 import { RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
 import { ApiProxy } from '../../bed/faults/api-proxy.js';
-import { until } from '../../bed/processes/wait.js';
+import { until, untilValue } from '../../bed/processes/wait.js';
 import { environment } from '../../bed/story/hooks.js';
 import { describeOnBed } from '../../bed/story/describe.js';
 import { bridgeOf } from '../../bed/story/networks.js';
@@ -37,10 +37,15 @@ describeOnBed('kubectl holdfast', (story, bed) => {
   }
 
   it('finds a webhook that the API server cannot call, and no longer finds it when its process is back', async () => {
-    const status = (await ask('status')).answer as Status;
-    expect(status.webhooks.find(({ name }) => name === 'holdfast-ipam')).to.include({ answers: true });
+    // an answer may be late on a busy machine, and an earlier story may just have started ipam
+    const untilFound = () => until('the webhook to answer', async () => (await webhookProblem()) === undefined);
+    await untilFound();
+    const status = await untilValue(
+      'the status of a webhook that answers',
+      async () => (await ask('status')).answer as Status,
+      ({ webhooks }) => webhooks.find(({ name }) => name === 'holdfast-ipam')?.answers === true,
+    );
     expect(status.policies).to.deep.equal({ present: POLICY_NAMES.length, expected: POLICY_NAMES.length });
-    expect(await webhookProblem()).to.equal(undefined);
     await bed().ipam.kill();
     try {
       const problem = await webhookProblem();
@@ -49,7 +54,7 @@ describeOnBed('kubectl holdfast', (story, bed) => {
     } finally {
       await bed().ipam.start();
     }
-    await until('the webhook to answer', async () => (await webhookProblem()) === undefined);
+    await untilFound();
   });
 
   it('waits until a VM of its user has its addresses, and at most as long as the user says', async () => {
@@ -139,6 +144,7 @@ describeOnBed('kubectl holdfast', (story, bed) => {
       const archive = join(folder, 'bundle.tar.gz');
       await writeUserKubeconfig(kubeconfig, environment(), account);
       await story().createVm('vm1', { data: 'nowhere' }, { running: false });
+      await story().waitForEvent('vm1', 'NetworkAttachmentNotFound');
       const run = (...args: string[]) => new KubectlPlugin(kubeconfig, args).result;
       const results = await Promise.all([
         run('status'),

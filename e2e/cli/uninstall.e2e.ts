@@ -68,14 +68,16 @@ if (onBed) {
     });
 
     it('reads what is installed, who uses it and how to remove it, and removes nothing', async () => {
-      const before = await objectsOfHoldfast(bed.client);
+      // not the data of earlier stories, which ends
+      const [before, data] = [await othersThanData(), await stateOfVm()];
       const result = await uninstall();
       expectSuccess(result);
       expect(result.stdout)
         .to.include('DaemonSet holdfast-agents/holdfast-agent')
         .and.include(`VM ${story.namespace}/vm1`)
         .and.include('kubectl delete -k <your overlay>');
-      expect(await objectsOfHoldfast(bed.client)).to.include.members(before);
+      expect(await othersThanData()).to.include.members(before);
+      expect(await stateOfVm()).to.deep.equal(data);
     });
 
     it('deletes all objects of the base at once while the processes run, as kubectl delete does, and loses nothing', async () => {

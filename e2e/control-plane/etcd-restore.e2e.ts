@@ -184,7 +184,9 @@ describe('Processes whose etcd is restored from a backup', () => {
     const about = { namespace: NAMESPACE, name: 'running' };
     const { message } = await waitForEvent(plane.client, about, 'AddressNotLeased');
     expect(message).to.include(`has address ${address} of AddressPool`).and.to.include('leased to another workload');
-    expect(await (await fetch(ipamMetricsUrl)).text()).to.match(/^holdfast_ipam_unleased_addresses 1$/m);
+    await until('the metric to count it', async () =>
+      /^holdfast_ipam_unleased_addresses 1$/m.test(await (await fetch(ipamMetricsUrl)).text()),
+    );
     await plane.client.delete(VIRTUAL_MACHINES, { namespace: NAMESPACE, name: 'vm1' });
     await waitClaimGone('vm1');
   });

@@ -21,6 +21,9 @@ const DEPLOYMENTS = namespacedResource<
 >('apps/v1', 'deployments', 'Deployment');
 const PRIORITY_CLASSES = clusterResource('scheduling.k8s.io/v1', 'priorityclasses', 'PriorityClass');
 
+/** The node lifecycle controller reports a node as lost that has not reported for 50 s. */
+const REPORT_MS = 10_000;
+
 /** Why the scheduler has no node for the pod. */
 function schedulingMessage({ status }: { readonly status?: unknown }): string | undefined {
   return (status as { conditions?: { message?: string }[] } | undefined)?.conditions?.[0]?.message;
@@ -29,6 +32,7 @@ function schedulingMessage({ status }: { readonly status?: unknown }): string | 
 /** The shipped Deployment of the webhook, with the real scheduler and the real controllers. There are no kubelets: the test reports pods as ready. */
 describe('Replicas of the webhook', () => {
   let plane: ControlPlane;
+  let reportedAt = 0;
 
   before(async function () {
     this.timeout(15 * 60_000);
@@ -77,8 +81,12 @@ describe('Replicas of the webhook', () => {
     await plane.client.patch(NODES, { name }, { type: 'merge', body }, { subresource: 'status' });
   }
 
-  /** The pods that are not being deleted; the kubelets' part is done for all of them. */
+  /** The pods that are not being deleted; the kubelets' part is done for all of them, and for their nodes. */
   async function pods() {
+    if (Date.now() - reportedAt > REPORT_MS) {
+      reportedAt = Date.now();
+      for (const { metadata } of (await plane.client.list(NODES)).items) await reportReady(metadata.name);
+    }
     const { items } = await plane.client.list(PODS, { namespace: NAMESPACE });
     for (const pod of items) {
       const { name, deletionTimestamp } = pod.metadata;

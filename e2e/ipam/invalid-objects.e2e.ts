@@ -98,10 +98,8 @@ describeOnBed('Invalid objects', (story, bed) => {
     }
     await story().addresses.waitForExactIPs('asks-7', ['10.60.3.7/24']);
     await story().addresses.waitForExactIPs('asks-10', ['10.60.3.10/24']);
-    expect((await story().waitForEvent('asks-8', EventReason.AddressesNotAllocated)).message).to.include(Conflict);
-    expect((await story().waitForEvent('asks-9', EventReason.AddressesNotAllocated)).message).to.include(
-      'in another namespace',
-    );
+    await story().waitForEvent('asks-8', EventReason.AddressesNotAllocated, new RegExp(Conflict));
+    await story().waitForEvent('asks-9', EventReason.AddressesNotAllocated, /in another namespace/);
     await story().addresses.waitForExactIPs('asks-8', ['10.60.3.8/24']);
     await story().addresses.waitForExactIPs('asks-9', ['10.60.3.9/24']);
     await until('the log to name the lease', async () => (await logOf(bed())).includes(misnamed));

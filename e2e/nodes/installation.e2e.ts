@@ -83,11 +83,14 @@ describeOnNodes('The shipped manifests on real nodes', (story, nodes) => {
         .sort();
     const { items: budgets } = await story().client.list(BUDGETS, { namespace: HOLDFAST_NAMESPACE });
     expect(budgets.map(({ metadata }) => metadata.name).sort()).to.deep.equal(namesOf('PodDisruptionBudget'));
-    for (const { metadata, status = {} } of budgets) {
-      const { currentHealthy, desiredHealthy, disruptionsAllowed, expectedPods } = status;
-      const counts = { currentHealthy, desiredHealthy, disruptionsAllowed, expectedPods };
-      const wanted = { currentHealthy: 2, desiredHealthy: 1, disruptionsAllowed: 1, expectedPods: 2 };
-      expect(counts, metadata.name).to.deep.equal(wanted);
+    const wanted = { currentHealthy: 2, desiredHealthy: 1, disruptionsAllowed: 1, expectedPods: 2 };
+    for (const { metadata } of budgets) {
+      // the controller counts pods some time after they are ready
+      await untilValue(
+        `budget ${metadata.name} to count ${JSON.stringify(wanted)}`,
+        async () => (await story().client.get(BUDGETS, { namespace: HOLDFAST_NAMESPACE, name: metadata.name })).status,
+        (status = {}) => Object.entries(wanted).every(([key, count]) => status[key] === count),
+      );
     }
     const { items: policies } = await story().client.list(NETWORK_POLICIES, { labelSelector: OF_HOLDFAST });
     expect(policies.map(({ metadata }) => metadata.name).sort()).to.deep.equal(namesOf('NetworkPolicy'));

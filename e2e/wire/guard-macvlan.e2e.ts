@@ -6,6 +6,7 @@ import { useWireFixture } from '../../bed/network/fixture/use-wire-fixture.js';
 import type { WireFixture } from '../../bed/network/fixture/wire-fixture.js';
 import { answerAdds } from '../../bed/network/guard/rule-agent.js';
 import { nodeFolder } from '../../bed/network/open-pod-networks.js';
+import { until } from '../../bed/processes/wait.js';
 import type { WireLocation } from '../../bed/network/wire.js';
 
 const INTERFACE = 'podnet';
@@ -38,7 +39,7 @@ describe('A macvlan interface with a guard, of the real plugin', () => {
   it('sends only with its own address', async () => {
     isGuest = true;
     const { location } = await attach();
-    expect(await answers(location)).to.equal(true);
+    await until('the neighbour to answer', () => answers(location));
     for (const args of [
       ['address', 'add', `${TAKEN}/24`, 'dev', INTERFACE],
       ['route', 'add', `${NEIGHBOUR}/32`, 'dev', INTERFACE, 'src', TAKEN],

@@ -87,7 +87,10 @@ describeStory('Two interfaces of a VM on one NAD', (story) => {
     await story().unplugInterface('vm1', 'extra');
     await story().waitForClaims(['vm1.data']);
     const launcher = await wire.launcher('vm1');
-    expect(await wire.context.wire.interfaceOf(launcher, EXTRA)).to.equal(undefined);
+    await until(
+      `${EXTRA} to be gone`,
+      async () => (await wire.context.wire.interfaceOf(launcher, EXTRA)) === undefined,
+    );
     await wire.waitForAddresses(launcher, DATA, data);
   });
 });

@@ -108,6 +108,8 @@ export class UiPage {
 
   static async open(browser: Browser, url: string, initScript = ''): Promise<UiPage> {
     const context = await browser.newContext({ viewport: { width: 1100, height: 760 } });
+    // as long as other waits of stories
+    context.setDefaultTimeout(60_000);
     // before the scripts of the page
     await context.addInitScript(initScript);
     const opened = new UiPage(await context.newPage());

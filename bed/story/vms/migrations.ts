@@ -1,6 +1,7 @@
 import type { VirtualMachineInstance } from '../../../api/kubevirt.js';
 import type { KubeObject } from '../../../api/meta.js';
 import type { Client } from '../../../kube/client.js';
+import { StatusError } from '../../../kube/errors.js';
 import { clusterResource, namespacedResource } from '../../../kube/resource.js';
 import { PODS } from '../../../kube/resources.js';
 import { references } from '../claims.js';
@@ -131,8 +132,15 @@ export class MigrationStory {
     const [pod] = await launchers(this.#client, this.#ref(vm));
     const ref = this.#ref(pod?.metadata.name ?? '');
     const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: ref };
+    const evict = () => this.#client.createSubresource(PODS, ref, 'eviction', body);
     // 429: KubeVirt rejects the eviction, and migrates the VMI
-    await this.#client.createSubresource(PODS, ref, 'eviction', body).catch(() => undefined);
+    const isEvicted = (error: unknown) => error instanceof StatusError && error.status === 429;
+    await until('KubeVirt to be asked for an eviction', () =>
+      evict().then(
+        () => true,
+        (error: unknown) => isEvicted(error) || Promise.reject(error as Error),
+      ),
+    );
   }
 
   #ref(name: string): { namespace: string; name: string } {
