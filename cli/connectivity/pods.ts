@@ -63,7 +63,7 @@ export function connectivityPod({ namespace, name, run, nad, node, image, peers 
         {
           ...{ name: 'packets', image, command: [PROGRAM, 'connectivity', `--interface=${INTERFACE}`] },
           ...(asks && { args: [`--peers=${peers.join(',')}`] }),
-          resources: { requests: { cpu: '5m', memory: '16Mi' }, limits: { memory: '64Mi' } },
+          resources: { requests: { cpu: '5m', memory: '16Mi' }, limits: { cpu: '100m', memory: '64Mi' } },
           securityContext: {
             ...(asks ? { runAsUser: 0 } : { runAsUser: 1000, runAsNonRoot: true }),
             ...{ runAsGroup: 1000, allowPrivilegeEscalation: false, readOnlyRootFilesystem: true },

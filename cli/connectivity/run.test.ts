@@ -3,7 +3,7 @@ import { NETWORK_STATUS_ANNOTATION } from '../../api/names.js';
 import { StatusError } from '../../kube/errors.js';
 import { VIRTUAL_MACHINES } from '../../kube/resources.js';
 import { MemoryCluster } from '../testing/memory-cluster.js';
-import { CONNECTIVITY_LABEL, CONNECTIVITY_PODS, type ConnectivityPod } from './pods.js';
+import { CONNECTIVITY_LABEL, CONNECTIVITY_PODS, type ConnectivityPod, connectivityPod } from './pods.js';
 import { testConnectivity } from './run.js';
 
 const NETWORK = { nad: { namespace: 'lab', name: 'blue' }, isPersistent: true };
@@ -126,6 +126,14 @@ describe('kubectl holdfast connectivity', () => {
     expect(error).to.have.property('message', 'interrupted');
     expect(cluster.created).to.have.length.greaterThan(0);
     expect(cluster.left).to.deep.equal([]);
+  });
+
+  it('limits CPU and memory of its pods, as a ResourceQuota of the namespace may require', () => {
+    const { nad } = NETWORK;
+    const request = { namespace: 'lab', name: 'a', run: 'r', nad, node: 'a', image: 'holdfast:1', peers: [] };
+    const spec = connectivityPod(request).spec as { containers: { resources: object }[] };
+    for (const { resources } of spec.containers)
+      for (const quantities of Object.values(resources)) expect(quantities).to.have.all.keys('cpu', 'memory');
   });
 
   // 400: a webhook that names no code, such as Kyverno's

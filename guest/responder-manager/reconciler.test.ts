@@ -206,7 +206,9 @@ describe('the reconciler of responders', () => {
         { name: 'istio-proxy', image: 'istio:1' },
         { name: 'guest', image: 'holdfast:2', imagePullPolicy: 'Always' },
       ],
-      imagePullSecrets: [{ name: 'pull' }],
+      serviceAccountName: 'holdfast-guest',
+      // OpenShift gives each account one of its own, in its namespace only
+      imagePullSecrets: [{ name: 'holdfast-guest-dockercfg-x2b9k' }, { name: 'pull' }],
     };
     const pod = { metadata: { name: 'guest-1', namespace: 'holdfast-system' }, spec };
     bench.api.tracker.put(PODS, pod as Pod);

@@ -145,8 +145,10 @@ export class ResponderReconciler implements Reconciler {
     const container = pod?.spec?.containers?.find(({ name }) => name === 'guest' || name === 'all');
     if (container === undefined) return undefined;
     const { image, imagePullPolicy } = container;
-    const { imagePullSecrets } = pod?.spec ?? {};
-    return { image, ...(imagePullPolicy && { imagePullPolicy }), ...(imagePullSecrets && { imagePullSecrets }) };
+    const { serviceAccountName, imagePullSecrets = [] } = pod?.spec ?? {};
+    // that of OpenShift for this account exists only here, and would keep the account of responders from using its own
+    const shared = imagePullSecrets.filter(({ name }) => !name.startsWith(`${serviceAccountName}-dockercfg-`));
+    return { image, ...(imagePullPolicy && { imagePullPolicy }), imagePullSecrets: shared };
   }
 
   async #apply(action: ResponderAction): Promise<void> {
@@ -188,6 +190,7 @@ interface PodWithImage extends KubeObject {
   spec?: {
     containers?: { name: string; image: string; imagePullPolicy?: string }[];
     imagePullSecrets?: { name: string }[];
+    serviceAccountName?: string;
   };
 }
 
