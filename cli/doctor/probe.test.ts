@@ -2,7 +2,9 @@ import { expect } from 'chai';
 import type { KubeObject } from '../../api/meta.js';
 import { StatusError } from '../../kube/errors.js';
 import { PermittedReader } from '../reader.js';
-import { type ProbingReader, callWebhooks } from './probe.js';
+import type { SubjectAccessReview } from '../../kube/resources.js';
+import { workloadOf } from '../testing/healthy-cluster.js';
+import { type ProbingReader, callWebhooks, missingRightsOf } from './probe.js';
 
 const CONFIGURATIONS: KubeObject[] = [{ metadata: { name: 'holdfast-webhook' } }];
 const CAUSE = 'Post "https://x.svc:443/": connection refused';
@@ -40,4 +42,15 @@ describe('a trial call of a webhook', () => {
       const client = { create: () => Promise.reject(error) } as unknown as ProbingReader['client'];
       expect(await callWebhooks(new PermittedReader(client), CONFIGURATIONS)).to.deep.equal(expected);
     });
+});
+
+describe('the rights of processes', () => {
+  it('are those of all groups of a service account, also of the one of its namespace', async () => {
+    const create = (_resource: unknown, review: SubjectAccessReview) => {
+      const allowed = review.spec.groups?.includes('system:serviceaccounts:holdfast-system');
+      return Promise.resolve({ ...review, status: { allowed } });
+    };
+    const reader = new PermittedReader({ create } as unknown as ProbingReader['client']);
+    expect(await missingRightsOf(reader, [workloadOf('controller')])).to.deep.equal([]);
+  });
 });

@@ -181,11 +181,12 @@ async function isAllowed(
   { account, verb, group, resource }: ProcessRight,
 ): Promise<boolean> {
   const [plural = '', subresource] = resource.split('/');
+  const [, , namespace = ''] = account.split(':');
   const review = await client.create(SUBJECT_ACCESS_REVIEWS, {
     metadata: UNNAMED,
     spec: {
       user: account,
-      groups: ['system:serviceaccounts', 'system:authenticated'],
+      groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'],
       resourceAttributes: { verb, group, resource: plural, ...(subresource !== undefined && { subresource }) },
     },
   });
