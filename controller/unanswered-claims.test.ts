@@ -62,6 +62,11 @@ describe('claims without an answer from ipam', () => {
       .and.to.match(text);
   });
 
+  it('are reported again while it lasts, because the API server deletes an event after an hour', async () => {
+    await bed.pass(35 * 60);
+    expect(bed.events).to.have.length(4);
+  });
+
   it('are reported only after each has waited for a minute', async () => {
     await bed.pass(50);
     bed.claims = [claim({ name: 'vm2.data' })];

@@ -2,7 +2,7 @@ import { type IPAMClaim, claimNadOf } from '../api/ipam-claim.js';
 import { isBeingDeleted, objectKey } from '../api/meta.js';
 import { EventReason } from '../api/event-reasons.js';
 import type { Clock } from '../kube/clock.js';
-import type { EventRecorder } from '../kube/events.js';
+import { type EventRecorder, LASTING_EVENT_MS } from '../kube/events.js';
 import type { Logger } from '../kube/log.js';
 import { forEachInSlices } from '../kube/run-in-slices.js';
 import { PeriodicTask, checkIntervalMs } from '../process/periodic-task.js';
@@ -23,8 +23,8 @@ interface UnansweredDeps {
 /** Reports claims without a status from ipam, once for each claim: `holdfast ipam` cannot report its own failure. */
 export class UnansweredClaims extends PeriodicTask {
   readonly #deps: UnansweredDeps;
-  /** When each claim without an answer was first seen, by UID. */
-  #seen = new Map<string, { firstSeen: number; isReported: boolean }>();
+  /** When each claim without an answer was first seen, and last reported, by UID. */
+  #seen = new Map<string, { firstSeen: number; reportedAt: number }>();
 
   constructor(deps: UnansweredDeps) {
     const { clock, afterMs } = deps;
@@ -36,14 +36,14 @@ export class UnansweredClaims extends PeriodicTask {
     const { claims, clock, gate, afterMs } = this.#deps;
     if (!gate.isOpen()) return;
     const now = clock.now();
-    const seen = new Map<string, { firstSeen: number; isReported: boolean }>();
+    const seen = new Map<string, { firstSeen: number; reportedAt: number }>();
     const check = (claim: IPAMClaim) => {
       if (!this.#isUnanswered(claim)) return;
       const { uid = '' } = claim.metadata;
-      const entry = this.#seen.get(uid) ?? { firstSeen: now, isReported: false };
+      const entry = this.#seen.get(uid) ?? { firstSeen: now, reportedAt: -Infinity };
       seen.set(uid, entry);
-      if (entry.isReported || now - entry.firstSeen < afterMs) return;
-      entry.isReported = true;
+      if (now - entry.reportedAt < LASTING_EVENT_MS || now - entry.firstSeen < afterMs) return;
+      entry.reportedAt = now;
       this.#report(claim);
     };
     if (await forEachInSlices(claims.list(), check, clock, signal)) this.#seen = seen;

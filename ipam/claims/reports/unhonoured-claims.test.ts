@@ -121,6 +121,12 @@ describe('reports of claims that no IPAM honours', () => {
     expect(bed.events).to.deep.equal([...about('p'), ...about('q')]);
   });
 
+  it('are repeated while it lasts, because the API server deletes an event after an hour', async () => {
+    bed.claimPods = [pod('p')];
+    await bed.until(35 * 60);
+    expect(bed.events).to.deep.equal([...about('p'), ...about('p')]);
+  });
+
   it('are not made while the gate is closed', async () => {
     bed.open = false;
     bed.claimPods = [pod('p')];

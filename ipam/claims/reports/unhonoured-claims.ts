@@ -3,7 +3,7 @@ import { isBeingDeleted, objectKey } from '../../../api/meta.js';
 import { EventReason } from '../../../api/event-reasons.js';
 import type { Cache } from '../../../kube/informers/cache.js';
 import type { Clock } from '../../../kube/clock.js';
-import type { EventRecorder } from '../../../kube/events.js';
+import { type EventRecorder, LASTING_EVENT_MS } from '../../../kube/events.js';
 import type { Logger } from '../../../kube/log.js';
 import { forEachInSlices } from '../../../kube/run-in-slices.js';
 import { PeriodicTask, checkIntervalMs } from '../../../process/periodic-task.js';
@@ -62,11 +62,11 @@ interface UnhonouredDeps {
   readonly config: { readonly unhonouredAfterMs: number };
 }
 
-/** Reports claims that no IPAM honours, once for each pod. */
+/** Reports claims that no IPAM honours, for each pod. */
 export class UnhonouredClaims extends PeriodicTask {
   readonly #deps: UnhonouredDeps;
-  /** UIDs of claim and pod. */
-  #reported = new Set<string>();
+  /** When it was last reported, by the UIDs of claim and pod. */
+  #reported = new Map<string, number>();
 
   constructor(deps: UnhonouredDeps) {
     const { clock, config } = deps;
@@ -77,10 +77,10 @@ export class UnhonouredClaims extends PeriodicTask {
   async #checkAll(signal: AbortSignal): Promise<void> {
     const { claims, gate, log, clock } = this.#deps;
     if (!gate.isOpen()) return;
-    const told = new Set<string>();
+    const told = new Map<string, number>();
     const check = (claim: IPAMClaim) => {
       try {
-        for (const use of this.#unhonouredPodsOf(claim)) told.add(this.#report(claim, use));
+        for (const use of this.#unhonouredPodsOf(claim)) told.set(...this.#report(claim, use));
       } catch (error) {
         log.error({ claim: objectKey(claim), err: error }, 'cannot check whether the claim is honoured');
       }
@@ -97,13 +97,14 @@ export class UnhonouredClaims extends PeriodicTask {
     return unhonouredPods(check, config.unhonouredAfterMs);
   }
 
-  #report(claim: IPAMClaim, { pod, message }: UnhonouredPod): string {
-    const { events, log } = this.#deps;
+  #report(claim: IPAMClaim, { pod, message }: UnhonouredPod): [use: string, at: number] {
+    const { events, log, clock } = this.#deps;
     const use = `${claim.metadata.uid ?? ''}/${pod.metadata.uid ?? ''}`;
-    if (this.#reported.has(use)) return use;
+    const before = this.#reported.get(use) ?? -Infinity;
+    if (clock.now() - before < LASTING_EVENT_MS) return [use, before];
     log.warn({ claim: objectKey(claim), pod: pod.metadata.name }, message);
     for (const subject of claimEventSubjects(claim))
       events.event(subject, 'Warning', EventReason.ClaimNotHonoured, message);
-    return use;
+    return [use, clock.now()];
   }
 }
