@@ -68,6 +68,11 @@ describe('errors of the API server', () => {
     });
   }
 
+  it('are invalid if the namespace of the object does not exist', () => {
+    const body = { kind: 'Status', reason: 'NotFound', code: 404, details: { name: 'vms', kind: 'namespaces' } };
+    expect(classifyError(refusal(404, body))).to.equal('invalid');
+  });
+
   it('are transient while the policies of a new API server are not ready', () => {
     const message = 'policy x with binding y denied request: failed to configure policy: no kind AddressPool is known';
     const error = new StatusError({ request: 'PATCH /x', status: 422, reason: 'Invalid', message });

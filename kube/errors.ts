@@ -141,6 +141,8 @@ export function classifyError(error: unknown): ErrorClass {
   if (!(error instanceof StatusError)) return 'transient';
   switch (error.status) {
     case 404:
+      // until somebody creates the namespace, objects that are left in it can only be deleted
+      return error.details?.kind === 'namespaces' ? 'invalid' : 'stale';
     case 409:
       return 'stale';
     case 400:

@@ -153,4 +153,20 @@ describe('what the doctor finds about VMs', () => {
       }
     });
   }
+
+  it('finds claims in a namespace that does not exist, where nobody can release them', () => {
+    const namespaces = [{ metadata: { name: 'lab' } }];
+    const ofGone = ['a', 'b'].map((name) => ({ ...unanswered, metadata: { namespace: 'gone', name } }));
+    const observed = { ...HEALTHY, claims: [...ofGone, { ...unanswered, metadata: { namespace: 'lab', name: 'c' } }] };
+    const found = (given: Partial<ObservedCluster>) =>
+      diagnose({ ...observed, ...given }, '0.1.0').filter(({ object }) => object.startsWith('Namespace '));
+    const [finding, ...more] = found({ namespaces });
+    expect(finding).to.include({ severity: 'error', check: 'claims', object: 'Namespace gone' });
+    expect(finding?.problem).to.include('has 2 IPAMClaims');
+    expect(finding?.remedy).to.include('kubectl create namespace gone');
+    expect(more).to.deep.equal([]);
+    // not all namespaces are known
+    for (const given of [{ namespaces: undefined }, { namespaces, onlyNamespace: 'lab' }])
+      expect(found(given)).to.deep.equal([]);
+  });
 });

@@ -1,7 +1,9 @@
 import { type IPAMClaim, claimNadOf, claimOwnerOf } from '../../api/ipam-claim.js';
 import { controllerOf, isBeingDeleted, joinKey, objectKey } from '../../api/meta.js';
 import { IPAM_CLAIM_KIND, VIRTUAL_MACHINE_KIND } from '../../api/names.js';
+import { groupBy } from '../group-by.js';
 import { type ComponentState, componentsOf } from '../installation.js';
+import { count } from '../output.js';
 import { traceClaim } from '../trace/claims.js';
 import { readNad } from '../trace/networks.js';
 import { traceVm } from '../trace/trace.js';
@@ -28,8 +30,27 @@ export function* checkVms(observed: ObservedCluster): Generator<undefined, Findi
     if (!parts.isTraced(claim)) ofClaims.push(...findingsOf(claim, parts));
     yield;
   }
+  ofClaims.push(...checkNamespacesOf(claims, observed));
   if (gate.state !== 'closed' || findings.every(isOfClaim)) return [...findings, ...ofClaims];
   return [...findings.filter(isOfClaim), ...ofClaims, closedGateFinding(gate.controller)];
+}
+
+/** Somebody removed the finalizers of these namespaces, or the namespace controller did not know all kinds when it emptied them. */
+function checkNamespacesOf(
+  claims: readonly IPAMClaim[],
+  { namespaces, onlyNamespace }: ObservedCluster,
+): readonly Finding[] {
+  if (namespaces === undefined || onlyNamespace !== undefined) return [];
+  const existing = new Set(namespaces.map(({ metadata }) => metadata.name));
+  const left = groupBy(claims, ({ metadata: { namespace = '' } }) => (existing.has(namespace) ? [] : [namespace]));
+  return [...left].map(([name, ofName]) =>
+    errorOf(
+      'claims',
+      `Namespace ${name}`,
+      `does not exist, but has ${count(ofName.length, 'IPAMClaim')}: the API server changes nothing there, so their addresses stay allocated`,
+      `kubectl create namespace ${name}; the controller then releases claims without a VM, and the namespace can be deleted again`,
+    ),
+  );
 }
 
 /** A claim whose VM is not told about, such as that of a VMI without VM. */

@@ -2,6 +2,7 @@ import { EventReason } from '../../api/event-reasons.js';
 import { type IPAMClaim, claimOwnerOf } from '../../api/ipam-claim.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { CLAIM_FINALIZER } from '../../api/names.js';
+import { isProofOfAbsence } from '../../kube/absence.js';
 import type { CallOptions, Client, Patch } from '../../kube/client.js';
 import {
   type ErrorClass,
@@ -9,7 +10,6 @@ import {
   classifyError,
   isConflict,
   isInvalid,
-  isNotFound,
   isRejected,
   messageOf,
   quotaRejectionOf,
@@ -178,7 +178,7 @@ async function removeFinalizer(
   try {
     await patch({ type: 'json', operations });
   } catch (error) {
-    if (isNotFound(error)) return;
+    if (isProofOfAbsence(error, IPAM_CLAIMS, claim.metadata.name)) return;
     // the API server answers 422 if a test of the patch fails
     if (isInvalid(error)) throw conflict(error.message);
     throw error;

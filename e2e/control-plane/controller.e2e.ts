@@ -2,12 +2,13 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { ObjectMeta } from '../../api/meta.js';
+import { CLAIM_FINALIZER } from '../../api/names.js';
 import type { Pod } from '../../api/pod.js';
 import { areServed } from '../../kube/absence.js';
 import { Client } from '../../kube/client.js';
 import { systemClock } from '../../kube/clock.js';
 import { loadCredentials } from '../../kube/transport/credentials.js';
-import { StatusError } from '../../kube/errors.js';
+import { StatusError, classifyError } from '../../kube/errors.js';
 import { silentLogger } from '../../kube/log.js';
 import { EVENTS } from '../../kube/events.js';
 import {
@@ -214,5 +215,28 @@ describe('The controller with a real API server', function () {
     const seen = { ...made, metadata: { ...deleting, finalizers: ['kubevirt.io/persistent-ipam'] } };
     const [failure] = await applyAll([{ kind: 'release', claim: seen, reason: 'test' }], plane.client);
     expect(failure?.error).to.be.instanceOf(StatusError).with.property('status', 409);
+  });
+
+  it('says that the namespace of a claim is gone, and releases the claim when the namespace exists again', async () => {
+    const ref = { namespace: 'gone', name: 'vm1.data' };
+    const { client } = plane;
+    const { metadata: space } = await client.create(NAMESPACES, { metadata: { name: ref.namespace } });
+    const { metadata } = claim({ owner: null, recordedOwner: null, finalizers: [CLAIM_FINALIZER] });
+    const made = await client.create(IPAM_CLAIMS, { ...claim(), metadata: { ...creatable(metadata), ...ref } });
+    // as administrators do with a namespace that does not end, and as the namespace controller does if discovery lacks the kind
+    const ending = await client.delete(NAMESPACES, space);
+    const path = `/api/v1/namespaces/${ref.namespace}/finalize`;
+    await client.transport.request({ method: 'PUT', path, body: { ...ending, spec: { finalizers: [] } } });
+    await until('the namespace to be gone', async () => !(await client.find(NAMESPACES, space)));
+    const release = () => applyAll([{ kind: 'release', claim: made, reason: 'test' }], client);
+    const [failure] = await release();
+    expect(failure?.error).to.have.property('message').that.includes('namespaces "gone" not found');
+    expect(classifyError(failure?.error)).to.equal('invalid');
+
+    await client.create(NAMESPACES, { metadata: { name: ref.namespace } });
+    await until('the claim to be released', async () => {
+      await release();
+      return (await client.find(IPAM_CLAIMS, ref)) === undefined;
+    });
   });
 });
