@@ -21,6 +21,8 @@ import { type WireStory, itWithWireStory } from '../../bed/story/wire/wire-story
 const ALLOCATIONS = 10_000;
 /** Number of pods that exist only as objects, on no node. */
 const LIVE = 600;
+/** For a write of all allocations on a busy machine. */
+const LARGE = { deadlineMs: 60_000 };
 /** Number of leases after which the command is killed. */
 const HALF = 100;
 /** Six usable addresses: four in use, two free. */
@@ -68,7 +70,7 @@ async function settle(story: Story, wire: WireStory): Promise<{ tight: string; m
 async function createMany({ client, namespace }: Story): Promise<void> {
   const { ipPools } = makeLargeCluster(ALLOCATIONS, { namespace });
   const [pool] = ipPools;
-  await client.create(IP_POOLS, { ...pool, metadata: { ...pool!.metadata, namespace } });
+  await client.create(IP_POOLS, { ...pool, metadata: { ...pool!.metadata, namespace } }, LARGE);
   const { allocations } = pool!.spec as { allocations: Record<string, { podref?: unknown } | null> };
   const refs = Object.values(allocations).flatMap((each) => (typeof each?.podref === 'string' ? [each.podref] : []));
   const names = refs.filter((ref) => ref.startsWith(`${namespace}/`)).map((ref) => ref.slice(namespace.length + 1));
@@ -82,7 +84,7 @@ async function lastMinute({ client, namespace }: Story): Promise<void> {
   await client.create(PODS, idlePod(namespace, 'last-minute'));
   const allocations = { 12000: { id: 'c', podref: `${namespace}/last-minute`, ifname: 'net1' } };
   const patch = { type: 'merge', body: { spec: { allocations } } } as const;
-  await client.patch(IP_POOLS, { namespace, name: '10.74.0.0-16' }, patch);
+  await client.patch(IP_POOLS, { namespace, name: '10.74.0.0-16' }, patch, LARGE);
 }
 
 /** A scheduler name that no scheduler has. */
