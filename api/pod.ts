@@ -105,6 +105,11 @@ export function networkStatuses(pod: Pod): NetworkStatus[] {
   });
 }
 
+/** True for a network that a NAD defines. The cluster's default network has no namespace, and a pod has no claim on it. */
+export function isOfNad({ name }: Pick<NetworkStatus, 'name'>): boolean {
+  return name.includes('/');
+}
+
 /** Returns the addresses of an attachment, without prefix length; none if they cannot be read. */
 export function reportedIPsOf(attachment: NetworkStatus): string[] {
   const { ips } = attachment as { ips?: unknown };

@@ -24,11 +24,12 @@ describe('a cached launcher', () => {
     });
   });
 
-  it('keeps of what Multus reports only networks, interfaces and addresses', () => {
+  it('keeps of what Multus reports only networks of NADs, interfaces and addresses', () => {
     const pod = launcher([{ nad: 'blue' }]);
     const read = { name: 'vms/blue', interface: 'net1', ips: ['10.0.0.5'] };
     const all = [
       { ...read, mac: '02:00:00:00:00:01', dns: {}, gateway: ['10.0.0.1'] },
+      { name: 'cbr0', interface: 'eth0', ips: ['10.244.1.7'] },
       'no object',
       { interface: 'x' },
     ];

@@ -8,7 +8,7 @@ import {
   PRIMARY_CLAIM_ANNOTATION,
 } from '../api/names.js';
 import { mayReferToClaims } from '../api/networks/network-selection.js';
-import { type NetworkStatus, type Pod, controllingVmi, networkStatuses, reportedIPsOf } from '../api/pod.js';
+import { type NetworkStatus, type Pod, controllingVmi, isOfNad, networkStatuses, reportedIPsOf } from '../api/pod.js';
 import { intern, share } from '../cluster/share.js';
 import { pickKeys, transformReference } from '../cluster/metadata.js';
 import { BY_WORKLOAD } from '../cluster/watch-specs.js';
@@ -27,7 +27,7 @@ export function transformLauncher(pod: Pod): Pod {
   const { name, namespace, uid, resourceVersion, creationTimestamp, deletionTimestamp } = pod.metadata;
   const annotations = isIrrelevant(pod) ? undefined : pickKeys(pod.metadata.annotations, ANNOTATIONS);
   if (annotations?.[NETWORK_STATUS_ANNOTATION] !== undefined)
-    annotations[NETWORK_STATUS_ANNOTATION] = JSON.stringify(networkStatuses(pod).map(transformStatus));
+    annotations[NETWORK_STATUS_ANNOTATION] = JSON.stringify(networkStatuses(pod).filter(isOfNad).map(transformStatus));
   const metadata: ObjectMeta = omitUndefined({
     name,
     namespace: namespace && intern(namespace),

@@ -8,7 +8,7 @@ import { parseMac } from '../../api/mac-address.js';
 import { type KubeObject, joinKey, objectKey } from '../../api/meta.js';
 import { NETWORK_STATUS_ANNOTATION } from '../../api/names.js';
 import { NetworkSelectionError, networkSelectionsOf } from '../../api/networks/network-selection.js';
-import { type Pod, isTerminal, networkStatuses, reportedIPsOf } from '../../api/pod.js';
+import { type Pod, isOfNad, isTerminal, networkStatuses, reportedIPsOf } from '../../api/pod.js';
 
 /** What decides whether a lease may be released. Read after the lease, so that the precondition of the write covers the time since. */
 interface LeaseToRelease {
@@ -144,8 +144,7 @@ interface Mention {
  */
 const mentionOfPod: FindMention<Pod> = (pod, lease, users) => {
   if (isTerminal(pod)) return undefined;
-  // the cluster's default network has no namespace
-  const reported = networkStatuses(pod).filter(({ name }) => name.includes('/'));
+  const reported = networkStatuses(pod).filter(isOfNad);
   const ofSpace = reported.filter(({ name }) => users.isOfSpace(name));
   const found = mentionIn(pod, ofSpace.flatMap(reportedIPsOf), lease.address);
   if (found?.kind === 'address') return found;

@@ -39,7 +39,7 @@ export interface ClaimPod extends KubeObject {
   creator?: string;
   /** When the pod was bound to its node, in ms since the epoch. */
   scheduledAt?: number;
-  /** Its interfaces with addresses, as Multus reports them: see {@link packInterfaces}. */
+  /** Its interfaces on NADs with addresses, as Multus reports them: see {@link packInterfaces}. */
   interfaces?: string;
 }
 

@@ -1,4 +1,4 @@
-import { type Pod, networkStatuses, reportedIPsOf } from '../../../api/pod.js';
+import { type Pod, isOfNad, networkStatuses, reportedIPsOf } from '../../../api/pod.js';
 
 /** An interface of a pod, as Multus reports it. Users may write the report, so it is a hint, never a right to an address. */
 export interface ReportedInterface {
@@ -31,9 +31,9 @@ export function reportedInterfacesOf(pod: Pod): readonly ReportedInterface[] {
   return found;
 }
 
-/** Returns the interfaces as a text, which takes a fifth of the memory of the objects. Few readers need it. Empty if there are none. */
+/** Returns the interfaces on NADs as a text, which takes a fifth of the memory of the objects. Few readers need it. Empty if there are none. */
 export function packInterfaces(pod: Pod): string {
-  const found = reportedInterfacesOf(pod);
+  const found = reportedInterfacesOf(pod).filter(({ nad }) => isOfNad({ name: nad }));
   return found.length === 0 ? '' : JSON.stringify(found);
 }
 
