@@ -28,7 +28,7 @@ import { benchUi } from './ui.js';
 import { benchWatches } from './watches.js';
 import { benchWhereabouts } from './whereabouts.js';
 
-// npm run bench [-- --json=FILE --vms=100000 --leases=50000 --seconds=600 --attack=halted --parts] [allocator] [admissions] [hostile] [hostile-reviews] [status-writes] [claims] [ui] [addresses] [cni] [dhcp-servers] [guard] [guest] [guest-tables] [migration] [responder-memory] [whereabouts] [blocks] [capacity] [scale] [expiry] [first-patch] [churn] [watches] [lease-churn] [lease-cost]
+// npm run bench [-- --json=FILE --vms=100000 --claims=2 --leases=50000 --seconds=600 --attack=halted --parts] [allocator] [admissions] [hostile] [hostile-reviews] [status-writes] [claims] [ui] [addresses] [cni] [dhcp-servers] [guard] [guest] [guest-tables] [migration] [responder-memory] [whereabouts] [blocks] [capacity] [scale] [expiry] [first-patch] [churn] [watches] [lease-churn] [lease-cost]
 /** Benches that need no test bed. */
 const ALONE: Record<string, () => Promise<Figure[]>> = {
   allocator: benchAllocator,
@@ -45,7 +45,7 @@ const ALONE: Record<string, () => Promise<Figure[]>> = {
   'lease-cost': () => benchLeaseCost(values.parts),
   migration: benchMigration,
   'responder-memory': benchResponderMemory,
-  scale: () => benchScale(Number(values.vms)),
+  scale: () => benchScale(Number(values.vms), Number(values.claims)),
   watches: benchWatches,
   whereabouts: benchWhereabouts,
 };
@@ -64,6 +64,7 @@ const { values, positionals } = parseArgs({
   options: {
     json: { type: 'string' },
     vms: { type: 'string', default: '10000' },
+    claims: { type: 'string', default: '1' },
     leases: { type: 'string', default: '50000' },
     seconds: { type: 'string', default: '120' },
     attack: { type: 'string', default: '' },

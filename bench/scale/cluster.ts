@@ -13,7 +13,7 @@ import { newClaim } from '../../controller/claims/plan/claim-object.js';
 import { HOLDFAST_NAMESPACE } from '../../bed/holdfast/install.js';
 import { KUBEVIRT_NAMESPACE } from '../../bed/control-plane/kubevirt.js';
 import { vmManifest, vmiManifest } from '../../bed/story/vms/vm.js';
-import { formatAddress, parseAddress } from '../../addressing/address/address.js';
+import { type Address, formatAddress, parseAddress } from '../../addressing/address/address.js';
 import { createLease } from '../../addressing/lease/lease.js';
 import type { Resource } from '../../kube/resource.js';
 import {
@@ -47,8 +47,8 @@ const MANAGED_FIELDS = [
   { manager: 'virt-controller', operation: 'Update', apiVersion: 'v1', time: BORN, fieldsType: 'FieldsV1', fieldsV1: { 'f:status': { '.': {}, ...Object.fromEntries(FIELDS.split(' ').map((field) => [`f:${field}`, {}])) } } }, // oxfmt-ignore
 ];
 
-/** Stores a cluster in which nothing is to do: each VM runs on one network, and its claim has an address. */
-export function storeCluster(tracker: ObjectTracker, vms: number): void {
+/** Stores a cluster in which nothing is to do: each VM runs on so many networks, and its claims have addresses. */
+export function storeCluster(tracker: ObjectTracker, vms: number, claimsOfVm = 1): void {
   const put = (resource: Resource, object: KubeObject) => tracker.put(resource, withIdentity(object));
   const cidr = '10.0.0.0/8';
   put(NAMESPACES, { metadata: { name: NAD.namespace } });
@@ -61,7 +61,7 @@ export function storeCluster(tracker: ObjectTracker, vms: number): void {
   put(ADDRESS_POOLS, { metadata: { name: 'blue' }, spec: pool } as KubeObject);
   for (let n = 0; n < vms; n++) {
     if (n % VMS_OF_NAMESPACE === 0) put(NAMESPACES, { metadata: { name: namespaceOf(n) } });
-    for (const [resource, object] of objectsOf(n)) put(resource, object);
+    for (const [resource, object] of objectsOf(n, claimsOfVm)) put(resource, object);
   }
   tracker.compact();
 }
@@ -97,61 +97,85 @@ export function launcherNameOf(vm: string): string {
   return `virt-launcher-${vm}-abcde`;
 }
 
-function objectsOf(n: number): [Resource, KubeObject][] {
+/** One network of a VM, with what its claim has. */
+interface Attached {
+  readonly vmNetwork: string;
+  readonly podInterface: string;
+  readonly claim: string;
+  readonly address: Address;
+  readonly mac: string;
+}
+
+function objectsOf(n: number, claimsOfVm: number): [Resource, KubeObject][] {
   const { namespace, name } = placeOf(n);
-  const owner = { kind: 'VirtualMachine', name, uid: uidOf(namespace, name, 'VirtualMachine') } as const;
-  const options = { name, namespace, networks: { [NETWORK]: NAD_KEY } };
-  const podInterface = podInterfaceName(NETWORK);
-  const mac = `02:00:00:${[n >> 16, (n >> 8) & 255, n & 255].map((byte) => byte.toString(16).padStart(2, '0')).join(':')}`;
-  const desired = { vmNetwork: NETWORK, network: 'blue', nad: NAD_KEY, podInterface, isAttached: true, observedAt: 0 };
-  const claim = newClaim({ namespace, name: `${name}.${NETWORK}` }, owner, { ...desired, runningMac: mac });
-  const address = { family: 4, value: FIRST + BigInt(n) } as const;
-  const allocated = { type: IPS_ALLOCATED, status: 'True', reason: AllocationReason.Success, message: 'Leased from AddressPool blue', lastTransitionTime: BORN }; // oxfmt-ignore
-  const launcher = launcherNameOf(name);
-  const status = { ips: [`${formatAddress(address)}/8`], conditions: [allocated], ownerPod: { name: launcher } };
-  const claimUid = uidOf(namespace, claim.metadata.name, 'IPAMClaim');
-  const holder = { kind: 'IPAMClaim', namespace, name: claim.metadata.name, uid: claimUid, workloadUID: owner.uid } as const; // oxfmt-ignore
-  const lease = createLease({ address, addressSpace: 'blue', pool: 'blue', owner: holder, mac });
+  const all = Array.from({ length: claimsOfVm }, (_, index) => attachedOf(name, n * claimsOfVm + index, index));
+  const options = { name, namespace, networks: Object.fromEntries(all.map(({ vmNetwork }) => [vmNetwork, NAD_KEY])) };
   const vmi = vmiManifest(options);
-  const reported = { name: NETWORK, podInterfaceName: podInterface, mac, infoSource: 'domain, multus-status' };
+  const vmUid = uidOf(namespace, name, 'VirtualMachine');
+  const reported = all.map(({ vmNetwork, podInterface, mac }) => ({
+    ...{ name: vmNetwork, podInterfaceName: podInterface, mac },
+    infoSource: 'domain, multus-status',
+  }));
   return [
     [VIRTUAL_MACHINES, vmManifest(options)],
     [
       VIRTUAL_MACHINE_INSTANCES,
       {
         ...vmi,
-        metadata: { ...vmi.metadata, ownerReferences: [vmReference(owner.uid, name)] },
-        status: { phase: 'Running', interfaces: [reported] },
+        metadata: { ...vmi.metadata, ownerReferences: [vmReference(vmUid, name)] },
+        status: { phase: 'Running', interfaces: reported },
       } as KubeObject,
     ],
-    [PODS, launcherOf(namespace, name, launcher, { claim: claim.metadata.name, ip: formatAddress(address), mac })],
+    [PODS, launcherOf(namespace, name, all)],
+    ...all.flatMap((attached) => claimAndLeaseOf({ namespace, name, uid: vmUid }, attached)),
+  ];
+}
+
+function attachedOf(vm: string, n: number, index: number): Attached {
+  const vmNetwork = index === 0 ? NETWORK : `${NETWORK}${index}`;
+  const mac = `02:00:00:${[n >> 16, (n >> 8) & 255, n & 255].map((byte) => byte.toString(16).padStart(2, '0')).join(':')}`;
+  const address = { family: 4, value: FIRST + BigInt(n) } as const;
+  return { vmNetwork, podInterface: podInterfaceName(vmNetwork), claim: `${vm}.${vmNetwork}`, address, mac };
+}
+
+function claimAndLeaseOf(
+  vm: Record<'namespace' | 'name' | 'uid', string>,
+  { vmNetwork, podInterface, claim: name, address, mac }: Attached,
+): [Resource, KubeObject][] {
+  const { namespace } = vm;
+  const owner = { kind: 'VirtualMachine', name: vm.name, uid: vm.uid } as const;
+  const desired = { vmNetwork, network: 'blue', nad: NAD_KEY, podInterface, isAttached: true, observedAt: 0 };
+  const claim = newClaim({ namespace, name }, owner, { ...desired, runningMac: mac });
+  const allocated = { type: IPS_ALLOCATED, status: 'True', reason: AllocationReason.Success, message: 'Leased from AddressPool blue', lastTransitionTime: BORN }; // oxfmt-ignore
+  const status = {
+    ips: [`${formatAddress(address)}/8`],
+    conditions: [allocated],
+    ownerPod: { name: launcherNameOf(vm.name) },
+  };
+  const holder = { kind: 'IPAMClaim', namespace, name, uid: uidOf(namespace, name, 'IPAMClaim'), workloadUID: vm.uid } as const; // oxfmt-ignore
+  const lease = createLease({ address, addressSpace: 'blue', pool: 'blue', owner: holder, mac });
+  return [
     [IPAM_CLAIMS, { ...claim, status } as KubeObject],
     [ADDRESS_LEASES, lease.object],
   ];
 }
 
-function launcherOf(
-  namespace: string,
-  vm: string,
-  name: string,
-  { claim, ip, mac }: { readonly claim: string; readonly ip: string; readonly mac: string },
-): KubeObject {
-  const podInterface = podInterfaceName(NETWORK);
-  const element = { ...NAD, interface: podInterface, 'ipam-claim-reference': claim };
+function launcherOf(namespace: string, vm: string, attached: readonly Attached[]): KubeObject {
+  const elements = attached.map(({ podInterface, claim }) => ({ ...NAD, interface: podInterface, 'ipam-claim-reference': claim })); // oxfmt-ignore
   // as Multus 4.2 reports them
   const statuses = [
     { name: 'kindnet', interface: 'eth0', ips: ['10.244.1.7'], mac: '4e:0c:8a:11:22:33', default: true, dns: {}, gateway: ['10.244.1.1'] }, // oxfmt-ignore
-    { name: NAD_KEY, interface: podInterface, ips: [ip], mac, dns: {} },
+    ...attached.map(({ podInterface, address, mac }) => ({ name: NAD_KEY, interface: podInterface, ips: [formatAddress(address)], mac, dns: {} })), // oxfmt-ignore
   ];
   return {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
       namespace,
-      name,
+      name: launcherNameOf(vm),
       labels: { [LAUNCHER_LABEL]: LAUNCHER_LABEL_VALUE, 'vm.kubevirt.io/name': vm },
       annotations: {
-        [NETWORKS_ANNOTATION]: JSON.stringify([element]),
+        [NETWORKS_ANNOTATION]: JSON.stringify(elements),
         [NETWORK_STATUS_ANNOTATION]: JSON.stringify(statuses, undefined, 4),
       },
       ownerReferences: [vmiReference(uidOf(namespace, vm, 'VirtualMachineInstance'), vm)],

@@ -24,9 +24,9 @@ const LIMITS_MIB = [
 const EXPIRIES_PER_SECOND = 2_000;
 
 /** Measures parts that start in a cluster with so many running VMs, all of which have what they need. */
-export async function benchScale(vms: number): Promise<Figure[]> {
+export async function benchScale(vms: number, claimsOfVm: number): Promise<Figure[]> {
   return await withServer(async (served) => {
-    storeCluster(served.tracker, vms);
+    storeCluster(served.tracker, vms, claimsOfVm);
     served.server.prepare();
     const figures: Figure[] = [];
     for (const name of ['controller', 'ipam'] as const) {
