@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { objectKey } from '../../api/meta.js';
 import { IPAM_CLAIMS, KUBEVIRTS } from '../../kube/resources.js';
 import { withProxy } from '../../bed/faults/api-proxy.js';
 import { KUBEVIRT_NAMESPACE } from '../../bed/control-plane/kubevirt.js';
@@ -43,8 +44,8 @@ describeOnBed('The feature gate of the KubeVirt object', (story, bed) => {
   it('is followed while the controller runs: closed, VMs get no claims, claims are released, and without claims NADs and quotas are not watched', async function () {
     this.timeout(300_000);
     // after a story in which the API server is away, KubeVirt takes long to delete VMIs
-    const claims = async () => (await story().client.list(IPAM_CLAIMS)).items.length;
-    await untilValue('the claims of earlier stories to be gone', claims, (count) => count === 0, {
+    const claims = async () => (await story().client.list(IPAM_CLAIMS)).items.map(objectKey);
+    await untilValue('the claims of earlier stories to be gone', claims, (left) => left.length === 0, {
       timeoutMs: 180_000,
     });
     const opened = [...CONTROLLER, 'network-attachment-definitions', 'resourcequotas'];
