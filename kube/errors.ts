@@ -94,6 +94,11 @@ export function quotaRejectionOf(error: unknown): string | undefined {
   return isForbidden(error) ? QUOTA_TEXT.exec(error.message)?.[0] : undefined;
 }
 
+/** True if the namespace of an object does not exist. What is left in such a namespace can be deleted and not changed, until somebody creates it. */
+export function isNamespaceMissing(error: unknown): error is StatusError {
+  return isNotFound(error) && error.details?.kind === 'namespaces';
+}
+
 /** True if the API server or an admission policy rejects the object as invalid. */
 export function isInvalid(error: unknown): error is StatusError {
   return hasStatus(error, 422) && !isPolicyUnready(error);
@@ -141,8 +146,7 @@ export function classifyError(error: unknown): ErrorClass {
   if (!(error instanceof StatusError)) return 'transient';
   switch (error.status) {
     case 404:
-      // until somebody creates the namespace, objects that are left in it can only be deleted
-      return error.details?.kind === 'namespaces' ? 'invalid' : 'stale';
+      return isNamespaceMissing(error) ? 'invalid' : 'stale';
     case 409:
       return 'stale';
     case 400:

@@ -181,6 +181,19 @@ describe('kubectl holdfast uninstall reports', () => {
     expect(cluster.names('AddressLease'), 'leases stay while pools exist').to.have.length(2);
   });
 
+  it('a claim in a namespace that does not exist', async () => {
+    const cluster = uninstalled();
+    cluster.beforeWrite = ({ verb, resource }) => {
+      if (verb !== 'patch' || resource.plural !== 'ipamclaims') return;
+      const details = { name: 'tenant', kind: 'namespaces' };
+      throw new StatusError({ request: 'PATCH', status: 404, reason: 'NotFound', message: 'not found', details });
+    };
+    await expectRefusal(
+      uninstall(EVERYTHING, cluster.deps()),
+      /IPAMClaim tenant\/.*its namespace does not exist: kubectl create namespace tenant/,
+    );
+  });
+
   it('a finalizer of other software', async () => {
     const cluster = uninstalled([own('AddressPool', 'red', [POOL_FINALIZER, 'backup.example.com/hold'])]);
     await expectRefusal(

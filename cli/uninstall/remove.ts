@@ -2,7 +2,14 @@ import { type KubeObject, isBeingDeleted, objectKey } from '../../api/meta.js';
 import { BLOCK_FINALIZER, CLAIM_FINALIZER, POOL_FINALIZER } from '../../api/names.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
-import { StatusError, TransportError, classifyError, isConflict, isNotFound } from '../../kube/errors.js';
+import {
+  StatusError,
+  TransportError,
+  classifyError,
+  isConflict,
+  isNamespaceMissing,
+  isNotFound,
+} from '../../kube/errors.js';
 import type { Resource } from '../../kube/resource.js';
 import { ADDRESS_BLOCKS, ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, NODES } from '../../kube/resources.js';
 import { forEachParallel } from '../../kube/run-in-slices.js';
@@ -156,6 +163,12 @@ async function removeOne(
     try {
       await withRetries(deps, () => deps.client.patch(resource, { name, namespace }, { type: 'merge', body }));
     } catch (error) {
+      if (isNamespaceMissing(error)) {
+        throw new CommandError(
+          `${resource.kind} ${objectKey(object)} cannot be changed, because its namespace does not exist: ` +
+            `kubectl create namespace ${namespace}. Then run the command again`,
+        );
+      }
       // the next round sees it as it is now
       if (isConflict(error) || isNotFound(error)) return;
       throw error;
