@@ -20,9 +20,12 @@ describe('the metrics of pools', () => {
   /** @returns the values of the gauges of a pool, as `ipv4 free` */
   async function series(pool = 'blue'): Promise<Record<string, number>> {
     const gauges = (await world.registry.registry.getMetricsAsJSON()).filter(({ name }) => name.includes('ipam_pool_'));
-    const values = gauges.flatMap(({ values }) => values).filter(({ labels }) => labels.pool === pool);
     return Object.fromEntries(
-      values.map(({ labels: { family, state = 'capacity' }, value }) => [`${family} ${state}`, value]),
+      gauges.flatMap(({ name, values }) =>
+        values
+          .filter(({ labels }) => labels.pool === pool)
+          .map(({ labels: { family, state = name.split('_')[3] }, value }) => [`${family} ${state}`, value]),
+      ),
     );
   }
 
@@ -46,13 +49,28 @@ describe('the metrics of pools', () => {
       'ipv4 reserved': 1,
       'ipv4 quarantined': 1,
       'ipv4 capacity': 6,
+      'ipv4 available': 3,
       'ipv6 allocated': 0,
       'ipv6 cooling': 1,
       'ipv6 free': Number.MAX_SAFE_INTEGER,
       'ipv6 reserved': 0,
       'ipv6 quarantined': 0,
       'ipv6 capacity': Number.MAX_SAFE_INTEGER,
+      'ipv6 available': Number.MAX_SAFE_INTEGER,
     });
+  });
+
+  it('count sticky addresses as available, because the next workload gets one', async () => {
+    const subnets = [{ cidr: '10.0.0.0/30' }];
+    put('blue', { subnets });
+    world.lease('blue', '10.0.0.1', 'vms/vm1');
+    world.lease('blue', '10.0.0.2', 'vms/vm2');
+    world.release('10.0.0.1');
+    await world.settle();
+    expect(await series()).to.include({ 'ipv4 free': 0, 'ipv4 cooling': 1, 'ipv4 available': 0 });
+    put('blue', { subnets, stickyMAC: { ttl: '24h' } });
+    await world.settle();
+    expect(await series()).to.include({ 'ipv4 free': 0, 'ipv4 cooling': 1, 'ipv4 available': 1 });
   });
 
   it('have no series for a family that the pool lacks, or no longer has', async () => {

@@ -33,6 +33,11 @@ export function createPoolMetrics(metrics: Pick<Metrics, 'gauge'>, maxDerived: n
   const capacity = metrics.gauge('ipam_pool_capacity_addresses', 'Addresses that a pool may allocate.', [
     ...(['pool', 'family'] as const),
   ]);
+  const available = metrics.gauge(
+    'ipam_pool_available_addresses',
+    'Addresses of a pool that a new workload can get: free ones, and if the pool has sticky addresses also those that cool down.',
+    [...(['pool', 'nad_namespace', 'family'] as const)],
+  );
   const leftOut = metrics.gauge(
     'ipam_pools_left_out',
     'Pools derived from NADs that have no metrics because of --max-derived-pool-metrics, or of their number in one namespace.',
@@ -43,9 +48,10 @@ export function createPoolMetrics(metrics: Pick<Metrics, 'gauge'>, maxDerived: n
   const remove = (pool: string, family: string) => {
     capacity.remove({ pool, family });
     const nad_namespace = nadNamespaces.get(pool) ?? '';
+    available.remove({ pool, nad_namespace, family });
     for (const { state } of COUNTS) addresses.remove({ pool, nad_namespace, family, state });
   };
-  const report = (pool: string, use: FamilyCounts) => {
+  const report = ({ metadata: { name: pool }, spec: { stickyMAC } }: AddressPool, use: FamilyCounts) => {
     const nad_namespace = nadNamespaces.get(pool) ?? '';
     const family = FAMILY_LABELS[use.family];
     if (capacityOf(use) === 0n) {
@@ -53,6 +59,8 @@ export function createPoolMetrics(metrics: Pick<Metrics, 'gauge'>, maxDerived: n
       return;
     }
     capacity.set({ pool, family }, toSafeNumber(capacityOf(use)));
+    const count = stickyMAC === undefined ? use.free : use.free + use.cooling;
+    available.set({ pool, nad_namespace, family }, toSafeNumber(count));
     for (const { state, field } of COUNTS)
       addresses.set({ pool, nad_namespace, family, state }, toSafeNumber(use[field]));
   };
@@ -68,7 +76,7 @@ export function createPoolMetrics(metrics: Pick<Metrics, 'gauge'>, maxDerived: n
       const namespace = nadNamespaceOf(pool);
       if (namespace === undefined || slots.take(name, namespace)) {
         if (namespace !== undefined) nadNamespaces.set(name, namespace);
-        for (const use of uses) report(name, use);
+        for (const use of uses) report(pool, use);
       }
       leftOut.set(slots.leftOut);
     },
@@ -78,6 +86,7 @@ export function createPoolMetrics(metrics: Pick<Metrics, 'gauge'>, maxDerived: n
       nadNamespaces.clear();
       addresses.reset();
       capacity.reset();
+      available.reset();
       leftOut.remove();
     },
   };

@@ -22,33 +22,32 @@ export const ALERT_SCENARIOS: Readonly<Record<string, AlertScenario>> = {
     at: '7h',
     fires: {
       // the former leader saw no change
-      'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="free",instance="a"}': '60x300 stale',
-      'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="free",instance="b"}': '_x301 60-0.3x119',
+      'holdfast_ipam_pool_available_addresses{pool="blue",family="ipv4",instance="a"}': '60x300 stale',
+      'holdfast_ipam_pool_available_addresses{pool="blue",family="ipv4",instance="b"}': '_x301 60-0.3x119',
       'holdfast_ipam_pool_capacity_addresses{pool="blue",family="ipv4"}': '254x420',
     },
     says: 'blue',
     isQuiet: {
-      'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="free"}': '60+0x420',
+      'holdfast_ipam_pool_available_addresses{pool="blue",family="ipv4"}': '60+0x420',
       'holdfast_ipam_pool_capacity_addresses{pool="blue",family="ipv4"}': '254x420',
-      'holdfast_ipam_pool_addresses{pool="large",family="ipv4",state="free"}': '900-0.9x420',
+      'holdfast_ipam_pool_available_addresses{pool="large",family="ipv4"}': '900-0.9x420',
       'holdfast_ipam_pool_capacity_addresses{pool="large",family="ipv4"}': '1000x420',
     },
   },
   HoldfastPoolFull: {
     at: '15m',
-    fires: { 'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="free"}': '0x20' },
+    fires: { 'holdfast_ipam_pool_available_addresses{pool="blue",family="ipv4"}': '0x20' },
     says: 'blue',
     isQuiet: {
-      'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="free"}': '1x20',
-      'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="cooling"}': '0x20',
-      'holdfast_ipam_pool_addresses{pool="lab.vms",nad_namespace="vms",family="ipv4",state="free"}': '0x20',
+      'holdfast_ipam_pool_available_addresses{pool="blue",family="ipv4"}': '1x20',
+      'holdfast_ipam_pool_available_addresses{pool="lab.vms",nad_namespace="vms",family="ipv4"}': '0x20',
     },
   },
   HoldfastDerivedPoolFull: {
     at: '15m',
-    fires: { 'holdfast_ipam_pool_addresses{pool="lab.vms",nad_namespace="vms",family="ipv4",state="free"}': '0x20' },
+    fires: { 'holdfast_ipam_pool_available_addresses{pool="lab.vms",nad_namespace="vms",family="ipv4"}': '0x20' },
     says: 'NADs in namespace vms',
-    isQuiet: { 'holdfast_ipam_pool_addresses{pool="blue",family="ipv4",state="free"}': '0x20' },
+    isQuiet: { 'holdfast_ipam_pool_available_addresses{pool="blue",family="ipv4"}': '0x20' },
   },
   // Processes that do not work. Alerts must last as long as the outage, and end when a process is not wanted any more.
   HoldfastNoLeader: {

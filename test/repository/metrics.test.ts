@@ -16,6 +16,8 @@ const OBJECT_LABELS: Readonly<Record<string, string>> = {
   'holdfast_responder_table_stale_status pool': 'the one pool of the process',
   'holdfast_ipam_pool_addresses nad_namespace': 'one value for each pool',
   'holdfast_ipam_pool_addresses pool': 'publishMetrics, --max-derived-pool-metrics',
+  'holdfast_ipam_pool_available_addresses nad_namespace': 'one value for each pool',
+  'holdfast_ipam_pool_available_addresses pool': 'publishMetrics, --max-derived-pool-metrics',
   'holdfast_ipam_pool_capacity_addresses pool': 'publishMetrics, --max-derived-pool-metrics',
   'holdfast_guard_dropped_packets_total nad_namespace':
     'the ports of a node; one value for all derived pools of a namespace',
