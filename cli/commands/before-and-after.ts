@@ -121,7 +121,7 @@ function positive(text: string | undefined, flag: string, instead: number): numb
 async function imageOfAgents(client: Client): Promise<string> {
   const read = await readList(client, DAEMON_SETS, { labelSelector: ofComponent('agent') });
   const own = valueOf(read, []).find((set) => isOwn(new Set(DEFAULT_NAMESPACES), set));
-  const image = own?.spec?.template?.spec?.containers?.[0]?.image;
+  const image = own?.spec?.template?.spec?.containers?.find(({ name }) => name === 'agent')?.image;
   if (image !== undefined) return image;
   const why = read.kind === 'found' ? 'no agents are installed' : read.kind === 'unserved' ? '' : read.why;
   throw new CommandError(`the image of the pods is not known: ${why}. Name Holdfast's image with --image`);
