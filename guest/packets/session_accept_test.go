@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"net"
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // crowdedListener fails at first, as that of the kernel does while a node has no file descriptor left.
@@ -29,17 +27,9 @@ func TestConnectionIsAcceptedAfterTheNodeHadNoFileDescriptorLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := &sessions{}
-	all.responder = newResponder(func(string) (link, error) { return &testLink{}, nil }, all.send, noRandom, noTimers)
 	ended := make(chan error, 1)
-	go func() { ended <- all.serve(&crowdedListener{Listener: listener}) }()
-	conn, err := net.DialTimeout("unix", path, time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	conn.SetReadDeadline(time.Now().Add(10 * time.Second))
-	session := &testSession{t, conn, bufio.NewReader(conn)}
+	go func() { ended <- newSessions().serve(&crowdedListener{Listener: listener}) }()
+	session := connectTo(t, path)
 	session.send(golden(t, false)[0])
 	session.expect(helloLine)
 	listener.Close()

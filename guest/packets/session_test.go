@@ -24,19 +24,27 @@ func startSessions(t *testing.T) (*responder, func() *testSession) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { listener.Close() })
+	all := newSessions()
+	go all.serve(listener)
+	return all.responder, func() *testSession { return connectTo(t, path) }
+}
+
+func newSessions() *sessions {
 	all := &sessions{}
 	all.responder = newResponder(func(string) (link, error) { return &testLink{}, nil }, all.send, noRandom, noTimers)
-	go all.serve(listener)
-	t.Cleanup(func() { listener.Close() })
-	return all.responder, func() *testSession {
-		conn, err := net.Dial("unix", path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { conn.Close() })
-		conn.SetReadDeadline(time.Now().Add(10 * time.Second))
-		return &testSession{t, conn, bufio.NewReader(conn)}
+	return all
+}
+
+func connectTo(t *testing.T, path string) *testSession {
+	t.Helper()
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() { conn.Close() })
+	conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	return &testSession{t, conn, bufio.NewReader(conn)}
 }
 
 type testSession struct {
