@@ -164,14 +164,14 @@ describe('a derived pool', () => {
     expect(world.pools.get('blue.vms')?.metadata.deletionTimestamp).to.equal(undefined);
   });
 
-  it("reports in the API server's words, on the NAD, that its pool is rejected", async () => {
-    world.failure = new StatusError({ request: 'POST', status: 400, reason: 'BadRequest', message: 'no label' });
-    const error: unknown = await world.sync(NETWORK).catch((thrown: unknown) => thrown);
-    expect(error).to.be.instanceOf(StatusError);
-    expect(world.events).to.deep.equal([
-      'NetworkAttachmentDefinition blue AddressPoolInvalid: The API server rejected AddressPool blue.vms: POST: 400 BadRequest: no label',
-    ]);
-  });
+  for (const rejection of ['400 BadRequest', '422 Invalid'])
+    it(`reports in the API server's words, on the NAD, that its pool is rejected with ${rejection}`, async () => {
+      const [status, reason = ''] = rejection.split(' ');
+      world.failure = new StatusError({ request: 'POST', status: Number(status), reason, message: 'no label' });
+      expect(await world.sync(NETWORK).catch((thrown: unknown) => thrown)).to.be.instanceOf(StatusError);
+      const message = `The API server rejected AddressPool blue.vms: POST: ${rejection}: no label`;
+      expect(world.events).to.deep.equal([`NetworkAttachmentDefinition blue AddressPoolInvalid: ${message}`]);
+    });
 
   it('reports on a NAD once, by each leader', async () => {
     world.putNads(nad('vms/younger', holdfastConfig({ subnets: [{ cidr: '10.8.0.0/24' }] }), 2));
