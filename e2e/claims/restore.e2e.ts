@@ -67,7 +67,7 @@ describeStory('A VM that is restored', (story) => {
   async function removeNamespace(): Promise<void> {
     const { client, namespace } = story();
     await removeNamespaces(client, [namespace]);
-    // after a story in which the API server is away, KubeVirt takes long to delete VMIs
+    // on a busy machine, its VMs take long to end
     const find = () => client.find(NAMESPACES, { name: namespace });
     await untilValue('the namespace to be gone', find, (found) => found === undefined, { timeoutMs: 180_000 });
   }
