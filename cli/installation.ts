@@ -128,7 +128,6 @@ export const DEFAULT_NAMESPACES: readonly string[] = ['holdfast-system', 'holdfa
 export const PARAMETERS = 'holdfast-policies';
 const IPAM_COMPONENTS: readonly string[] = ['ipam', 'agent', 'all'];
 const GATES = '--feature-gates=';
-const GATES_OF_KUBEVIRT: readonly string[] = ['--feature-gates-from-kubevirt', '--feature-gates-from-kubevirt=true'];
 
 type ListClient = Pick<Client, 'listAs'>;
 
@@ -249,6 +248,7 @@ export interface ComponentState {
   readonly gates: string;
   /** The KubeVirt object decides about PersistentIPs. */
   readonly areGatesOfKubeVirt: boolean;
+  readonly electsLeader: boolean;
   readonly pods: readonly ProcessPod[];
 }
 
@@ -272,14 +272,15 @@ export function componentsOf({
       .filter(({ name }) => containers.some((each) => each.name === name));
     const images = running.length > 0 ? running : containers;
     const args = containers.flatMap((container) => container.args ?? []);
-    const gates = args.find((arg) => arg.startsWith(GATES));
+    const isSet = (flag: string) => args.includes(flag) || args.includes(`${flag}=true`);
     return {
       ...{ name: component, namespace, pods: own, workload: name },
       ...readinessOf(workload),
       versions: [...new Set(images.map(({ image = '' }) => versionOf(image)))].sort(),
       leader: leaders.find(({ metadata }) => metadata.name === name)?.spec?.holderIdentity,
-      gates: gates?.slice(GATES.length) ?? '',
-      areGatesOfKubeVirt: args.some((arg) => GATES_OF_KUBEVIRT.includes(arg)),
+      gates: args.find((arg) => arg.startsWith(GATES))?.slice(GATES.length) ?? '',
+      areGatesOfKubeVirt: isSet('--feature-gates-from-kubevirt'),
+      electsLeader: isSet('--leader-elect'),
     };
   });
 }

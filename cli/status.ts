@@ -7,7 +7,7 @@ import { type ComponentState, componentsOf, isReady } from './installation.js';
 import { type Column, type Output, count, firstOfMany, tableLines } from './output.js';
 import type { Line } from './terminal.js';
 
-type ShownComponent = Omit<ComponentState, 'pods' | 'workload' | 'areGatesOfKubeVirt'>;
+type ShownComponent = Omit<ComponentState, 'pods' | 'workload' | 'areGatesOfKubeVirt' | 'electsLeader'>;
 
 /** The state of an installation, in a few lines. */
 export interface Status {
@@ -39,7 +39,8 @@ export function statusOf(observed: ObservedCluster, findings: readonly Finding[]
     healthy: checked && !findings.some(isError),
     client,
     components: components.map(
-      ({ pods: _pods, workload: _workload, areGatesOfKubeVirt: _areOfKubeVirt, ...state }) => state,
+      ({ pods: _pods, workload: _workload, areGatesOfKubeVirt: _areOfKubeVirt, electsLeader: _elects, ...state }) =>
+        state,
     ),
     webhooks: webhooksOf(observed),
     policies: observed.policies && {

@@ -1,7 +1,7 @@
 import { type AddressPool, isAdminPool } from '../../api/address-pool.js';
 import { labelValue } from '../../api/ipam-claim.js';
 import { truncate } from '../../api/json.js';
-import { isBeingDeleted, objectKey } from '../../api/meta.js';
+import { type KubeObject, isBeingDeleted, objectKey } from '../../api/meta.js';
 import { deliveryOf } from '../../api/networks/nad-guests.js';
 import { IPS_ALLOCATED, LEASE_POOL, RESPONDERS_NAMESPACE } from '../../api/names.js';
 import { parseNetworkConfig } from '../../api/networks/network-attachment.js';
@@ -22,7 +22,6 @@ const INSTALL = `apply the manifests of this version: ${docsUrl('how-to/install.
 /** As the election counts it, with time for a renewal. */
 const LEADER_SILENT_MS = 30_000;
 const ELECTED_IN_ALL: readonly string[] = ['controller', 'ipam', 'guest'];
-const ELECTS: readonly string[] = ['--leader-elect', '--leader-elect=true'];
 const MAX_MESSAGE_LENGTH = 300;
 const MAX_POOLS = 5;
 
@@ -101,8 +100,7 @@ function describePod({ metadata: { name }, spec, status = {} }: ProcessPod): str
 }
 
 /** A process that is removed leaves its Lease. */
-function checkLeaders(observed: ObservedCluster, components: readonly ComponentState[]): Finding[] {
-  const { leaders, now } = observed;
+function checkLeaders({ leaders, now }: ObservedCluster, components: readonly ComponentState[]): Finding[] {
   if (leaders === undefined || now === undefined) return [];
   const names = new Set(components.flatMap(({ name }) => (name === 'all' ? ELECTED_IN_ALL : name)));
   const found = leaders.flatMap((lease) => {
@@ -116,17 +114,15 @@ function checkLeaders(observed: ObservedCluster, components: readonly ComponentS
     const seconds = Math.round(age / 1000);
     return [errorOf('leaders', object, `${holderIdentity} has not renewed it for ${seconds} s`, remedy)];
   });
-  return [...found, ...components.flatMap((component) => checkAbsentLeases(component, observed))];
+  return [...found, ...components.flatMap((component) => checkAbsentLeases(component, leaders))];
 }
 
 /** A process whose pods are ready creates its Lease within seconds, if it may. */
 function checkAbsentLeases(
-  { name, namespace, workload, ready }: ComponentState,
-  { leaders = [], workloads = [] }: ObservedCluster,
+  { name, namespace, ready, electsLeader }: ComponentState,
+  leaders: readonly KubeObject[],
 ): Finding[] {
-  const own = workloads.find(({ metadata }) => metadata.name === workload && metadata.namespace === namespace);
-  const args = own?.spec?.template?.spec?.containers?.flatMap((container) => container.args ?? []) ?? [];
-  if (ready === 0 || !args.some((arg) => ELECTS.includes(arg))) return [];
+  if (ready === 0 || !electsLeader) return [];
   return (name === 'all' ? ELECTED_IN_ALL : [name])
     .filter((each) => !leaders.some(({ metadata }) => metadata.name === `holdfast-${each}`))
     .map((each) => {
