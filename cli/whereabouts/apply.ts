@@ -14,7 +14,7 @@ import { compilePool } from '../../addressing/pool/pool.js';
 import { findUnlessGone } from '../../kube/absence.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
-import { TransportError, classifyError, isAlreadyExists, writeFailureOf } from '../../kube/errors.js';
+import { TransportError, classifyError, isAlreadyExists, isRejected, writeFailureOf } from '../../kube/errors.js';
 import { forEachParallel } from '../../kube/run-in-slices.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, PODS } from '../../kube/resources.js';
 import { writeLease } from '../../cluster/lease-writes.js';
@@ -220,7 +220,7 @@ async function withRetries<T>({ clock }: ApplyDeps, attempt: () => Promise<T>): 
     try {
       return await attempt();
     } catch (error) {
-      if (error instanceof CommandError || classifyError(error) === 'invalid' || attempts === MAX_ATTEMPTS) throw error;
+      if (error instanceof CommandError || isRejected(error) || attempts === MAX_ATTEMPTS) throw error;
     }
     await clock.sleep(RETRY_PAUSE_MS * attempts);
   }
