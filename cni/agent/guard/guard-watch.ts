@@ -110,14 +110,15 @@ export class GuardWatch {
 
   #reportOf(note: GuardNote): PortReport | undefined {
     const state = this.#stateOf(note);
+    const { untold, toldAt = -Infinity } = state;
+    const quietMs = this.#deps.clock.now() - toldAt;
     if (note.failure !== undefined) {
-      if (state.isFailureTold && this.#deps.clock.now() - (state.toldAt ?? 0) < LASTING_EVENT_MS) return undefined;
+      if (state.isFailureTold && quietMs < LASTING_EVENT_MS) return undefined;
       return { note, reason: EventReason.GuardNotApplied, message: describeFailure(note) };
     }
     // an interface that is plugged again under its name has a note of the same name
     state.isFailureTold = false;
-    const { untold, toldAt = -Infinity } = state;
-    if (untold.size === 0 || this.#deps.clock.now() - toldAt < QUIET_MS) return undefined;
+    if (untold.size === 0 || quietMs < QUIET_MS) return undefined;
     return { note, reason: EventReason.TrafficNotOfClaim, message: describeDrops(note, [...untold].sort()) };
   }
 
