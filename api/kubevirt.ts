@@ -54,7 +54,7 @@ export interface VmiSpec {
   hostname?: string;
   subdomain?: string;
   networks?: VmNetwork[];
-  domain?: { devices?: { interfaces?: VmInterface[] } };
+  domain?: { devices?: { autoattachPodInterface?: boolean; interfaces?: VmInterface[] } };
   volumes?: VmVolume[];
 }
 
@@ -132,6 +132,15 @@ export function secondaryNetworks(spec: VmiSpec | undefined, namespace: string):
     found.push({ name, position: found.length + 1, nad, isUnplugRequested: absent.has(name) });
   }
   return found;
+}
+
+const ADDED_NETWORK: VmNetwork = { name: 'default', pod: {} };
+
+/** Returns the networks of a VMI. To that of a template without networks, KubeVirt adds the pod network (`SetDefaultNetworkInterface`). */
+export function networksOf({ networks = [], domain: { devices } = {} }: VmiSpec): readonly VmNetwork[] {
+  const { autoattachPodInterface, interfaces = [] } = devices ?? {};
+  const isAdded = networks.length + interfaces.length === 0 && autoattachPodInterface !== false;
+  return isAdded ? [ADDED_NETWORK] : networks;
 }
 
 /** Returns the name of the network that connects a VMI to the pod's own network; undefined if it has none. */

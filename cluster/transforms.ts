@@ -15,6 +15,7 @@ import {
   hasEnded,
   hasMigrated,
   isReportedBy,
+  networksOf,
 } from '../api/kubevirt.js';
 import { hasNetworkData } from '../api/networks/default-routes.js';
 import { layer2SegmentOf } from '../api/networks/layer2-segment.js';
@@ -212,14 +213,15 @@ export function transformNode({ metadata }: KubeObject): KubeObject {
 }
 
 /** @param keepsBridges keep the interfaces with bridge binding, which only matter after a live migration */
-function transformVmiSpec({ networks = [], domain, volumes = [] }: VmiSpec, keepsBridges = false): VmiSpec {
+function transformVmiSpec(spec: VmiSpec, keepsBridges = false): VmiSpec {
+  const { domain, volumes = [] } = spec;
   const telling = (domain?.devices?.interfaces ?? [])
     .slice(0, MAX_VM_NETWORKS)
     .map((each) => transformInterface(each, keepsBridges))
     .filter((each) => Object.keys(each).length > 1);
   return {
     // networks that Multus does not attach keep their name, because users may request addresses on them
-    networks: networks
+    networks: networksOf(spec)
       .slice(0, MAX_VM_NETWORKS)
       .map(({ name, multus, pod, resourceClaim }) =>
         share({

@@ -21,6 +21,8 @@ import {
   requesting,
 } from './testing/primary-review.js';
 
+const withoutPodNetwork = { ...VM1, spec: { domain: { devices: { autoattachPodInterface: false } } } };
+
 function expectRefusal(verdict: PodDecision, check: PodCheck, ...parts: string[]): void {
   if (verdict.allowed) throw new Error('allowed');
   expect(verdict.check).to.equal(check);
@@ -103,12 +105,12 @@ describe('a launcher in a namespace with a primary network', () => {
     },
     {
       name: 'loses the claim that its template names if its VM has no pod network',
-      given: { vmi: { ...VM1, spec: { networks: [] } }, annotations: { [PRIMARY_CLAIM_ANNOTATION]: 'vm2.default' } },
+      given: { vmi: withoutPodNetwork, annotations: { [PRIMARY_CLAIM_ANNOTATION]: 'vm2.default' } },
       annotations: {},
     },
     {
       name: 'may have its own default network if its VM has no pod network',
-      given: { vmi: { ...VM1, spec: { networks: [] } }, annotations: { [DEFAULT_NETWORK_ANNOTATION]: 'blue' } },
+      given: { vmi: withoutPodNetwork, annotations: { [DEFAULT_NETWORK_ANNOTATION]: 'blue' } },
       annotations: { [DEFAULT_NETWORK_ANNOTATION]: 'blue' },
     },
     { name: 'gets no claim while new ones are disabled', given: { enabled: false }, annotations: {} },

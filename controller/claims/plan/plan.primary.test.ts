@@ -17,6 +17,7 @@ import { plan } from './plan.js';
 
 const UDN = nad('udn', { name: 'tenant-net', role: 'primary', allowPersistentIPs: true, subnets: '10.100.0.0/16' });
 const PLAIN_UDN = nad('udn', { name: 'tenant-net', role: 'primary', subnets: '10.100.0.0/16' });
+const WITHOUT_NETWORKS = { ...vm({}), spec: { template: { spec: {} } } };
 /** A namespace with a primary network, and the feature gate is on. */
 const PRIMARY = { isPrimary: true, servesPrimaryNetworks: true, nads: [BLUE, UDN] };
 const primaryClaim = (options: Parameters<typeof claim>[0] = {}) =>
@@ -47,7 +48,7 @@ function replaced(nadName: string, request?: object): VirtualMachine {
 }
 
 function withoutPodNetwork<T extends VirtualMachineInstance>(object: T): T {
-  return { ...object, spec: { networks: [] } };
+  return { ...object, spec: { domain: { devices: { autoattachPodInterface: false } } } };
 }
 
 function events(given: WorkloadScenario): string[] {
@@ -65,6 +66,11 @@ describe('the plan for a primary network', () => {
       name: 'creates the claim before the VM runs',
       given: { ...PRIMARY, vm: vm({}) },
       expect: ['create vm1.default for vm-uid'],
+    },
+    {
+      name: 'keeps the claim of a stopped VM to which KubeVirt adds the pod network at its start',
+      given: { ...PRIMARY, vm: WITHOUT_NETWORKS, claims: [primaryClaim()] },
+      expect: ['keep vm1.default'],
     },
     {
       name: 'creates the claim of a VMI without a VM',
