@@ -1,5 +1,5 @@
 import type { ObjectMeta } from '../../api/meta.js';
-import { LAUNCHER_CREATOR, NETWORKS_ANNOTATION } from '../../api/names.js';
+import { LAUNCHER_CREATOR, NETWORKS_ANNOTATION, NETWORK_STATUS_ANNOTATION } from '../../api/names.js';
 import { until } from '../../bed/processes/wait.js';
 import { CONFIG_MAPS } from '../../kube/resources.js';
 import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from '../testing/policy-cluster.js';
@@ -12,6 +12,7 @@ const WHO = {
 } as const;
 type Person = keyof typeof WHO;
 
+const MULTUS = 'system:serviceaccount:kube-system:multus';
 const REF = { namespace: 'holdfast-system', name: 'holdfast-policies' };
 const ONLY = 'only KubeVirt';
 const FIXED = 'names the user who created the pod';
@@ -176,6 +177,18 @@ describe('the admission policies for the creator of a launcher, on a kube-apiser
           await expectDenial(cluster.patchPod(WHO[person], pod, networks(null)), 'cannot all be removed');
         }
         await expectDenial(cluster.patchPod(WHO.kubevirt, pod, networks('')), undefined);
+      });
+
+      it('deny to change what Multus reports of a launcher, because its claim would be released while it is in use', async () => {
+        const pod = await cluster.createPod(WHO.elsewhere, launcher(WHO.elsewhere));
+        const report = (value: string | null) => ({
+          metadata: { annotations: { [NETWORK_STATUS_ANNOTATION]: value } },
+        });
+        await expectDenial(cluster.patchPod(MULTUS, pod, report('[{"name":"vms/blue"}]'), 'status'), undefined);
+        for (const value of [null, '', '[]']) {
+          await expectDenial(cluster.patchPod(WHO.tenant, pod, report(value)), 'only Multus writes');
+        }
+        await expectDenial(cluster.patchPod(WHO.tenant, pod, { metadata: { labels: { some: 'label' } } }), undefined);
       });
     });
   }
