@@ -74,4 +74,6 @@ export interface Component {
   ready?(): string | undefined;
   /** @returns what an administrator must correct although the component is ready, if anything */
   notice?(): string | undefined;
+  /** Takes a function that ends the process, for a component that only a restart repairs. Called before the start. */
+  onFatal?(fail: (error: unknown) => void): void;
 }

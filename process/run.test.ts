@@ -129,6 +129,15 @@ describe('runProcess', () => {
     expect(run.history).to.include('a stopped');
   });
 
+  it('stops and fails if a component says after its start that only a restart repairs it', async () => {
+    let fail: (error: unknown) => void = () => undefined;
+    const run = new Run((part) => [part('a', { onFatal: (given) => (fail = given) }), part('b')]);
+    await turn();
+    fail(new Error('the socket is gone'));
+    expect(await run.code).to.equal(1);
+    expect(run.history).to.include.members(['a stopped', 'b stopped']);
+  });
+
   it('stops the other components if one cannot stop', async () => {
     const run = new Run((part) => [part('a', { stop: () => Promise.reject(new Error('no')) }), part('b')]);
     await turn();

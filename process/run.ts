@@ -36,7 +36,7 @@ export interface RunOptions {
 export async function runProcess(options: RunOptions): Promise<number> {
   const { components, log, clock, signals } = options;
   const ending = new ShutdownTrigger(signals, log);
-  options.onFatal?.(ending.fail);
+  for (const each of [options, ...components]) each.onFatal?.(ending.fail);
   let stopping = false;
   const checks: ReadinessCheck[] = components.map((part) => ({
     name: part.name,

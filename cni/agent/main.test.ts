@@ -51,6 +51,7 @@ describe('the agent process', () => {
   let agent: Component | undefined;
   let leases: Map<string, AddressLease>;
   let isAway: boolean;
+  let fail: (error: unknown) => void;
 
   before(async () => {
     server = await FaultServer.start(answer);
@@ -60,6 +61,7 @@ describe('the agent process', () => {
   beforeEach(async () => {
     leases = new Map();
     isAway = false;
+    fail = () => undefined;
     folder = await mkdtemp(join(tmpdir(), 'holdfast-'));
     for (const each of ['bin', 'cni']) await mkdir(join(folder, each));
     for (const each of ['amd64', 'arm64']) await writeFile(join(folder, 'cni', `holdfast-linux-${each}`), 'plugin');
@@ -118,6 +120,7 @@ describe('the agent process', () => {
     flags.push('--cni-bin-host-dir=/opt/cni/bin');
     const config = readCommandLine(flags, {})?.config as AgentConfig;
     agent = createAgent(context, config, join(folder, 'cni'));
+    agent.onFatal?.((error) => fail(error));
     await agent.start();
     return agent;
   }
@@ -184,6 +187,15 @@ describe('the agent process', () => {
     expect(JSON.parse(status.output)).to.include({ code: 50 });
     expect(await ask(pluginRequest('DEL'))).to.deep.equal({ exit: 0, output: '' });
     expect(await readdir(join(folder, 'run', 'deletions'))).to.deep.equal(['c1-net1.json']);
+  });
+
+  it('ends the process if its socket was removed, because a removed folder stays mounted in the container', async () => {
+    const { clock } = context;
+    context = { ...context, clock: { ...clock, sleep: (ms, signal) => clock.sleep(Math.min(ms, 10), signal) } };
+    const failure = new Promise((resolve) => (fail = resolve));
+    await start();
+    await rm(join(folder, 'run'), { recursive: true });
+    expect(String(await failure)).to.include('agent.sock was removed or replaced');
   });
 
   it('carries out pending deletes once the API server is available again', async () => {

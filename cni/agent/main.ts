@@ -29,6 +29,7 @@ const PENDING_DELETES_FOLDER = 'deletions';
 const SANDBOXES_FOLDER = 'sandboxes';
 /** As often as the counters are written. */
 const GUARD_PAUSE_MS = 10_000;
+const SOCKET_CHECK_MS = 10_000;
 
 /** Serves the CNI plugin of one node. @param plugins folder of the plugin's binaries; default: the build output */
 export function createAgent(
@@ -54,6 +55,8 @@ class Agent implements Component {
   readonly #server: SocketServer;
   readonly #events: EventRecorder;
   readonly #guardWatch: PeriodicTask;
+  readonly #socketWatch: PeriodicTask;
+  #fail: (error: unknown) => void = () => undefined;
 
   constructor(context: ProcessContext, config: AgentConfig, plugins: string) {
     const { informers, clock, log, metrics } = context;
@@ -96,6 +99,7 @@ class Agent implements Component {
     });
     this.#events = new EventRecorder({ ...context, component: `holdfast-${NAME}`, metrics: metrics.kube });
     this.#guardWatch = this.#watchGuards(this.#events);
+    this.#socketWatch = new PeriodicTask({ clock, pauseMs: SOCKET_CHECK_MS, run: () => this.#checkSocket() });
   }
 
   async start(): Promise<void> {
@@ -106,7 +110,12 @@ class Agent implements Component {
     this.#leases.start();
     this.#replay.start();
     this.#guardWatch.start();
+    this.#socketWatch.start();
     await this.#folder?.start();
+  }
+
+  onFatal(fail: (error: unknown) => void): void {
+    this.#fail = fail;
   }
 
   ready(): string | undefined {
@@ -118,11 +127,18 @@ class Agent implements Component {
   }
 
   async stop(): Promise<void> {
+    await this.#socketWatch.stop();
     await this.#folder?.stop();
     await this.#server.stop();
     await this.#replay.stop();
     await Promise.all([this.#claims.stop(), this.#leases.stop(), this.#guardWatch.stop()]);
     await this.#events.flush();
+  }
+
+  /** A removed folder stays mounted in the container, so only a restart, for which the runtime creates it again, lets the agent listen again. */
+  #checkSocket(): void {
+    const problem = this.#server.problem();
+    if (problem !== undefined) this.#fail(new Error(problem));
   }
 
   #watchGuards(events: EventRecorder): PeriodicTask {

@@ -48,7 +48,7 @@ export class SocketServer {
     const { path } = this.#options;
     if (!this.#server.listening) return 'not listening for the CNI plugin';
     if (inodeOf(path) === this.#inode) return undefined;
-    return `${path} was removed or replaced, so the CNI plugin cannot reach this agent: delete the agent's pod`;
+    return `${path} was removed or replaced, so the CNI plugin cannot reach this agent, which restarts`;
   }
 
   /**

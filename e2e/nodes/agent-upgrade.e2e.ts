@@ -67,10 +67,18 @@ describeOnNodes('The DaemonSet of agents', (story, nodes) => {
       await nodes().requestPod('waits', { networks, node: name });
       await waitForEvent(client, story().ref('waits'), 'FailedCreatePodSandBox', /"holdfast"/);
     } finally {
-      await node.run('umount', '/opt/cni/bin');
+      await node.run('umount', '--lazy', '/opt/cni/bin'); // a container that ends may still use it
       await waitDaemonSet(nodes().cluster, AGENT);
     }
     await nodes().waitReady('waits');
+  });
+
+  it('serves the pods of a node again after somebody has removed /run/holdfast there', async () => {
+    await nodes().createNetwork('blue', ['10.84.2.0/24']);
+    const [name = ''] = nodes().names;
+    await nodes().node(name).run('rm', '-rf', '/run/holdfast');
+    await nodes().createPod('starts', { networks, node: name });
+    await waitDaemonSet(nodes().cluster, AGENT);
   });
 });
 
