@@ -204,7 +204,10 @@ describe('applying actions', () => {
     // a webhook that names no code, such as Kyverno's
     const denied = apiError(400, 'BadRequest', 'admission webhook "x" denied the request: no label', 'vm1.data');
     expect(failureEventOf({ ...create, error: denied }, 0)).to.include({ reason: 'IPAMClaimRefused' });
-    expect(failureEventOf({ action: update(stored), error: forbidden }, 60_000)).to.equal(undefined);
+    expect(failureEventOf({ action: update(stored), error: denied }, 0)).to.deep.equal({
+      reason: 'IPAMClaimRefused',
+      message: `The API server rejected a change of IPAMClaim ${KEY}: ${denied.message}`,
+    });
     const outdated = { action: release(stored), error: apiError(409, 'Conflict', '', '') };
     expect(failureEventOf(outdated, 60_000)).to.equal(undefined);
   });

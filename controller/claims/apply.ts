@@ -76,8 +76,9 @@ export function failureEventOf(
       'Delete VMs that are no longer needed, or have the quota raised: the claim is created when there is room';
     return { reason: EventReason.ClaimQuota, message: `${claim} cannot be created: ${quota}. ${remedy}` };
   }
-  if (createsClaim && isRejected(error)) {
-    return { reason: EventReason.ClaimRefused, message: `The API server rejected ${claim}: ${messageOf(error)}` };
+  if (isRejected(error)) {
+    const what = createsClaim ? claim : `a change of ${claim}`;
+    return { reason: EventReason.ClaimRefused, message: `The API server rejected ${what}: ${messageOf(error)}` };
   }
   if (classifyError(error) !== 'transient' || failingForMs < TOLD_AFTER_MS) return undefined;
   const message = `${claim} is not ${PARTICIPLES[action.kind]} yet, and the controller retries: ${writeFailureOf(error)}`;
