@@ -14,7 +14,7 @@ import { compilePool } from '../../addressing/pool/pool.js';
 import { findUnlessGone } from '../../kube/absence.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
-import { TransportError, classifyError, isAlreadyExists, isRejected, writeFailureOf } from '../../kube/errors.js';
+import { TransportError, isAlreadyExists, isRejected, writeFailureOf } from '../../kube/errors.js';
 import { forEachParallel } from '../../kube/run-in-slices.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, PODS } from '../../kube/resources.js';
 import { writeLease } from '../../cluster/lease-writes.js';
@@ -115,27 +115,6 @@ export async function reserveConflicts(
       if (!isAlreadyExists(error)) applied.failed.push({ name: lease.metadata.name, message: writeFailureOf(error) });
     }
   });
-}
-
-/** Releases the leases of pods that are gone. @returns the names of the released leases */
-export async function releaseGonePods(
-  leases: readonly PlannedLease[],
-  deps: ApplyDeps,
-  applied: ApplyResult,
-): Promise<string[]> {
-  const released: string[] = [];
-  await forEachParallel(leases, deps.concurrency, async ({ name, request }) => {
-    try {
-      const record = await findLease(name, deps);
-      if (record?.owner?.uid !== request.owner.uid || stateOf(record) !== 'held') return;
-      await writeLease(deps.client, releaseLease(record, deps.clock.wall()));
-      released.push(name);
-    } catch (error) {
-      // another writer was first
-      if (classifyError(error) !== 'stale') applied.failed.push({ name, message: writeFailureOf(error) });
-    }
-  });
-  return released;
 }
 
 /** @returns false if the pool exists already */

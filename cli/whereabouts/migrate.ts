@@ -3,14 +3,7 @@ import type { Clock } from '../../kube/clock.js';
 import { CommandError } from '../exit-code.js';
 import { type OutputFormat, dataLines } from '../output.js';
 import { ActivePods } from './active-pods.js';
-import {
-  type ApplyResult,
-  type ApplyDeps,
-  createLeases,
-  createPools,
-  releaseGonePods,
-  reserveConflicts,
-} from './apply.js';
+import { type ApplyResult, type ApplyDeps, createLeases, createPools, reserveConflicts } from './apply.js';
 import { readSourceNads } from './nads.js';
 import { formatMigrationPlan, formatNextSteps, formatOutlook, formatResult, nextSteps } from './print.js';
 import { namespacesWithPools, observeForMigration } from './observe.js';
@@ -91,15 +84,11 @@ async function applyTwice(
   await applyPlan({ ...later, leases: news }, now, applied, deps);
   const made = new Set([...applied.poolsMade, ...applied.leasesMade, ...applied.leasesThere]);
   applied.failed = applied.failed.filter(({ name }) => !made.has(name));
-  const pods = new ActivePods(now.pods);
-  const gone = plan.leases.filter(({ name, pod }) => known.has(name) && !pods.has(pod));
-  const ofPods = gone.filter(({ request }) => request.owner.kind === 'Pod');
-  const released = await releaseGonePods(ofPods, deps, applied);
   const conflicts = later.conflicts.length;
   const next = nextSteps(later, plan, applied.failed);
-  const result = { plan: asJson(plan), applied: { ...applied, released }, conflicts: later.conflicts, next };
+  const result = { plan: asJson(plan), applied, conflicts: later.conflicts, next };
   const { clusterFlags } = deps;
-  const lines = () => [...formatResult(applied, released, clusterFlags), ...formatNextSteps(next, clusterFlags)];
+  const lines = () => [...formatResult(applied, clusterFlags), ...formatNextSteps(next, clusterFlags)];
   printLines(dataLines(options.output, result) ?? lines(), deps);
   if (conflicts > 0) deps.printStatus(`conflicts remain (${conflicts}): run the command without --apply to list them`);
   return applied.failed.length === 0 && conflicts === 0;

@@ -62,10 +62,10 @@ export function formatOutlook(plan: Plan, command: string): string[] {
   return [`There is nothing to do: ${summary}.`];
 }
 
-export function formatResult(applied: ApplyResult, released: readonly string[], clusterFlags: string): string[] {
+export function formatResult(applied: ApplyResult, clusterFlags: string): string[] {
   const { poolsMade, leasesMade, leasesThere, reserved, failed } = applied;
   return [
-    `created ${count(poolsMade.length, 'pool')} and ${count(leasesMade.length, 'lease')}; ${count(leasesThere.length, 'lease')} existed already; released ${count(released.length, 'lease')} of pods that are gone`,
+    `created ${count(poolsMade.length, 'pool')} and ${count(leasesMade.length, 'lease')}; ${count(leasesThere.length, 'lease')} existed already`,
     ...firstLines(failed, ({ name, message }) => `failed: ${name}: ${message}`),
     ...reservedLines(reserved, clusterFlags),
   ];
