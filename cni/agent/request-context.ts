@@ -1,8 +1,3 @@
-import { type KubeObject, isBeingDeleted } from '../../api/meta.js';
-import { type Backoff, backoff } from '../../kube/retry.js';
-import type { Clock, Random } from '../../kube/clock.js';
-import { CniCode, CniError } from './cni-error.js';
-
 export type YieldWorker = (wait: () => Promise<void>) => Promise<void>;
 
 /** The limits of the work on one request. */
@@ -18,50 +13,32 @@ export async function waitIdle({ yieldWorker }: RequestContext, wait: () => Prom
   await (yieldWorker === undefined ? wait() : yieldWorker(wait));
 }
 
-export interface BoundedWaitDeps {
-  readonly pods: { get(uid: string): KubeObject | undefined };
-  readonly clock: Clock;
-  readonly random: Random;
-}
-
 /** After this time, a live read of an ADD has failed: there is still time for an answer from earlier reads. */
 export const LIVE_READ_MS = 3_000;
 
-/** Most waits end after a few of these. */
-const BASE_DELAY_MS = 50;
-const MAX_DELAY_MS = 1_000;
+/** The limits of an ADD, and whether it still counts. */
+export interface AddContext extends RequestContext {
+  /** False once a later sandbox of the pod has sent an ADD for the interface: it may have the leases, and its DEL releases them. */
+  readonly isLatest: () => boolean;
+}
 
-/** Waits between attempts with back-off, until the request's time is up or the pod is being deleted. */
-export class BoundedWait {
-  readonly #deps: BoundedWaitDeps;
-  readonly #podUid: string;
-  readonly #call: RequestContext;
-  readonly #backoff: Backoff;
+/**
+ * The order in which ADDs for an interface of a pod arrive, which is that of its sandboxes. It is known while one of them is under way: a slow
+ * one may come to its lease long after that of a later sandbox has ended.
+ */
+export class AddOrder {
+  readonly #underWay = new Map<string, { begun: number; running: number }>();
 
-  constructor(deps: BoundedWaitDeps, podUid: string, call: RequestContext) {
-    this.#deps = deps;
-    this.#podUid = podUid;
-    this.#call = call;
-    this.#backoff = backoff({ baseMs: BASE_DELAY_MS, maxMs: MAX_DELAY_MS, random: deps.random });
-  }
-
-  /** Waits once. @throws {CniError} 11 with the reason of the wait, if the wait must end */
-  async pause(reason: string): Promise<void> {
-    await waitIdle(this.#call, () => this.#deps.clock.sleep(this.#backoff.next(), this.#call.signal));
-    this.#check(reason);
-  }
-
-  /** Begins with short waits again, because something has changed. Does not wait itself. @throws {CniError} 11, as {@link pause} */
-  restart(reason: string): void {
-    this.#backoff.reset();
-    this.#check(reason);
-  }
-
-  #check(reason: string): void {
-    if (this.#call.signal.aborted) throw new CniError(CniCode.TryAgain, `${reason}; timeout: the kubelet retries`);
-    const pod = this.#deps.pods.get(this.#podUid);
-    // the deletion of the pod waits for this answer
-    if (pod !== undefined && isBeingDeleted(pod))
-      throw new CniError(CniCode.TryAgain, `${reason}; the pod is being deleted`);
+  /** Runs the work of an ADD. @param key the pod and its interface */
+  async run<T>(key: string, call: RequestContext, add: (call: AddContext) => Promise<T>): Promise<T> {
+    const order = this.#underWay.get(key) ?? { begun: 0, running: 0 };
+    this.#underWay.set(key, order);
+    order.running++;
+    const mine = ++order.begun;
+    try {
+      return await add({ ...call, isLatest: () => mine === order.begun });
+    } finally {
+      if (--order.running === 0) this.#underWay.delete(key);
+    }
   }
 }

@@ -6,11 +6,10 @@ import { type Address, formatAddress, formatFamily, sameAddress } from '../../ad
 import { poolFullSubject } from '../../addressing/allocator/refusal-messages.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import { abortable } from '../../kube/transport/deadline.js';
-import { type AddContext, AddOrder } from './add-order.js';
 import { type Attachment, type AttachmentResolver, userOfAttachment } from './attachment.js';
 import type { PortGuard, PortRules } from './guard/port-guard.js';
 import { type Grant, type VerbOutcome, addResult } from './result.js';
-import { type RequestContext, waitIdle } from './request-context.js';
+import { type AddContext, AddOrder, type RequestContext, waitIdle } from './request-context.js';
 import type { ClaimedAddresses } from './claims/claimed-addresses.js';
 import { CniCode, CniError } from './cni-error.js';
 import type { JsonObject } from './stdin-config.js';
@@ -62,7 +61,7 @@ export class Verbs {
   async perform(request: CniRequest, call: RequestContext): Promise<VerbOutcome> {
     switch (request.command) {
       case 'ADD':
-        return this.#addInTurn(request, call);
+        return this.#adds.run(addOrderKey(request), call, (add) => this.#add(request, add));
       case 'DEL':
         await this.delete(request, call);
         return {};
@@ -87,15 +86,6 @@ export class Verbs {
   async delete(at: InterfaceRef, call: RequestContext): Promise<void> {
     await this.#deps.leases.release(at.containerId, at.interfaceName, call);
     await this.#deps.pendingDeletes.remove(at);
-  }
-
-  async #addInTurn(request: AddRequest, call: RequestContext): Promise<VerbOutcome> {
-    const turn = this.#adds.begin(`${joinKey(request.pod.namespace, request.pod.name)} ${request.interfaceName}`);
-    try {
-      return await this.#add(request, { ...call, isLatest: turn.isLatest });
-    } finally {
-      turn.end();
-    }
   }
 
   async #add(request: AddRequest, call: AddContext): Promise<VerbOutcome> {
@@ -211,6 +201,10 @@ export class Verbs {
       throw new CniError(CniCode.TryAgain, `${state}: the kubelet retries`);
     }
   }
+}
+
+function addOrderKey({ pod, interfaceName }: AddRequest): string {
+  return `${joinKey(pod.namespace, pod.name)} ${interfaceName}`;
 }
 
 /** The plugin on the node would create the interface without its guard. */

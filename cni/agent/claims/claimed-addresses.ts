@@ -1,8 +1,9 @@
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
-import { objectKey } from '../../../api/meta.js';
+import { isBeingDeleted, objectKey } from '../../../api/meta.js';
 import type { Client } from '../../../kube/client.js';
 import type { Clock, Random } from '../../../kube/clock.js';
 import type { Logger } from '../../../kube/log.js';
+import { type Backoff, backoff } from '../../../kube/retry.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS } from '../../../kube/resources.js';
 import type { KubeVirtControllerSource } from '../../../cluster/kubevirt-controller.js';
 import type { PersistentIPsGate } from '../../../cluster/persistent-ips-gate.js';
@@ -12,7 +13,7 @@ import { CniCode, CniError, readResult } from '../cni-error.js';
 import type { NodePod, NodePods } from '../node-pods.js';
 import type { PoolLookup } from '../pool-lookup.js';
 import { type InterfaceRef, sandboxInterfaceKey } from '../request.js';
-import { type BoundedWaitDeps, type RequestContext, BoundedWait, LIVE_READ_MS } from '../request-context.js';
+import { LIVE_READ_MS, type RequestContext, waitIdle } from '../request-context.js';
 import type { Grant } from '../result.js';
 import { ClaimAuthorization } from './claim-authorization.js';
 import { ClaimGrants, readHeldLease } from './claim-grants.js';
@@ -32,6 +33,9 @@ interface ClaimedAddressesDeps {
   readonly config: { readonly maxStalenessMs: number };
 }
 
+/** Most waits end after a few of these. */
+const BASE_DELAY_MS = 50;
+const MAX_DELAY_MS = 1_000;
 /** How long stale reads are kept: a decision that used them may still wait for others, and an unchanged pool stays the same object. */
 const KEPT_MS = 10 * LIVE_READ_MS;
 
@@ -223,4 +227,45 @@ function requireNoRequest({ pod, interfaceName, requested, selection }: Attachme
       `${claim.metadata.name} (multi-net-spec 4.1.2.1.11): remove "ips", and request addresses with the annotation ` +
       'network.kubevirt.io/addresses of the VM',
   );
+}
+
+interface BoundedWaitDeps {
+  readonly pods: Pick<NodePods, 'get'>;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** Waits between attempts with back-off, until the request's time is up or the pod is being deleted. */
+class BoundedWait {
+  readonly #deps: BoundedWaitDeps;
+  readonly #podUid: string;
+  readonly #call: RequestContext;
+  readonly #backoff: Backoff;
+
+  constructor(deps: BoundedWaitDeps, podUid: string, call: RequestContext) {
+    this.#deps = deps;
+    this.#podUid = podUid;
+    this.#call = call;
+    this.#backoff = backoff({ baseMs: BASE_DELAY_MS, maxMs: MAX_DELAY_MS, random: deps.random });
+  }
+
+  /** Waits once. @throws {CniError} 11 with the reason of the wait, if the wait must end */
+  async pause(reason: string): Promise<void> {
+    await waitIdle(this.#call, () => this.#deps.clock.sleep(this.#backoff.next(), this.#call.signal));
+    this.#check(reason);
+  }
+
+  /** Begins with short waits again, because something has changed. Does not wait itself. @throws {CniError} 11, as {@link pause} */
+  restart(reason: string): void {
+    this.#backoff.reset();
+    this.#check(reason);
+  }
+
+  #check(reason: string): void {
+    if (this.#call.signal.aborted) throw new CniError(CniCode.TryAgain, `${reason}; timeout: the kubelet retries`);
+    const pod = this.#deps.pods.get(this.#podUid);
+    // the deletion of the pod waits for this answer
+    if (pod !== undefined && isBeingDeleted(pod))
+      throw new CniError(CniCode.TryAgain, `${reason}; the pod is being deleted`);
+  }
 }

@@ -6,7 +6,6 @@ import { type LeaseRecord, type LeaseTimes, availabilityOf, stateOf } from '../.
 import { type Pool, subnetOf } from '../../../addressing/pool/pool.js';
 import type { Logger } from '../../../kube/log.js';
 import { messageOf } from '../../../kube/errors.js';
-import type { AddContext } from '../add-order.js';
 import type { Attachment } from '../attachment.js';
 import { runtimeUidOf } from '../node-pods.js';
 import { type FreeAddressRequest, FreeAddressSearch } from './free-address-search.js';
@@ -14,6 +13,7 @@ import { StickyAddressSearch, type StickyAddressSearchDeps } from './sticky-addr
 import { type LeaseWriteResult, type PodLeaseRequest, listLeasesOfOwner } from './lease-writer.js';
 import { isHeldAt } from '../node-leases.js';
 import type { InterfaceRef } from '../request.js';
+import type { AddContext } from '../request-context.js';
 import { supersededError, addressTakenError, leasedMeanwhileError, notLeasableError } from './allocation-errors.js';
 
 interface PodAllocationDeps extends StickyAddressSearchDeps {

@@ -1,10 +1,9 @@
 import { type KubeObject, joinKey } from '../../../../api/meta.js';
-import { AddOrder } from '../../add-order.js';
 import type { Attachment } from '../../attachment.js';
 import { PodLeases } from '../../leases/pod-leases.js';
 import { CandidateRegistry } from '../../leases/space-candidates.js';
 import { type NodePod, transformNodePod } from '../../node-pods.js';
-import type { RequestContext } from '../../request-context.js';
+import { AddOrder, type RequestContext } from '../../request-context.js';
 import type { Grant } from '../../result.js';
 import type { Pool } from '../../../../addressing/pool/pool.js';
 import { Client } from '../../../../kube/client.js';
@@ -85,13 +84,9 @@ export class LeaseAgent {
   }
 
   /** Carries out the part of an ADD that leases addresses. */
-  async grant(attachment: Attachment, pool: Pool, call: RequestContext): Promise<Grant> {
-    const { isLatest, end } = this.#adds.begin(`${attachment.pod.metadata.name} ${attachment.interfaceName}`);
-    try {
-      return await this.leases.grant(attachment, pool, { ...call, isLatest });
-    } finally {
-      end();
-    }
+  grant(attachment: Attachment, pool: Pool, call: RequestContext): Promise<Grant> {
+    const key = `${attachment.pod.metadata.name} ${attachment.interfaceName}`;
+    return this.#adds.run(key, call, (add) => this.leases.grant(attachment, pool, add));
   }
 
   /** Watches the leases of the pool's address space, as after random attempts have failed. */

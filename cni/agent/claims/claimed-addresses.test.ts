@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { SelfAdvancingClock, worldWithVm } from './testing/agent-world.js';
+import { SelfAdvancingClock, worldWithVm } from '../testing/agent-world.js';
 
 describe('the wait for a claim', () => {
   it('ends with the reason of the wait when the time is up', async () => {
