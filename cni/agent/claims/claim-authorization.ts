@@ -28,7 +28,6 @@ interface ClaimAuthorizationDeps {
   readonly gate: PersistentIPsGate;
   readonly kubevirt: KubeVirtControllerSource;
   readonly clock: Clock;
-  readonly maxStalenessMs: number;
 }
 
 interface RequestingPod {
@@ -54,7 +53,11 @@ export class ClaimAuthorization {
    * @param since ignores reads before this time, in the clock's ms
    * @throws {CniError} 11 if a read failed
    */
-  async decide(attachment: Attachment, since: number, call: RequestContext): Promise<AuthorizationDecision> {
+  async decide(
+    attachment: Attachment,
+    call: RequestContext,
+    since = this.#deps.reads.staleBefore,
+  ): Promise<AuthorizationDecision> {
     const { pod, selection } = attachment;
     const { namespace } = pod.metadata;
     const view = new ReadCacheView({
@@ -87,11 +90,15 @@ export class ClaimAuthorization {
     if (controller.problem !== undefined) {
       return { kind: 'pending', reason: `IPAMClaim ${objectKey(claim)} cannot be used: ${controller.problem}` };
     }
-    const others = this.#launchersHere(pod, claim, controller).map(({ metadata }) => metadata.name);
-    const otherPods = new Set([...(named === undefined ? [] : [named]), ...others]);
+    const request = { pod, owner: claimOwnerOf(claim)?.name, controller };
+    // launchers that `status.ownerPod` may not name yet
+    const isHere = (other: NodePod) =>
+      other.metadata.namespace === pod.metadata.namespace && isConflicting(request, other);
+    const here = this.#deps.pods.list().filter(isHere);
+    const otherPods = new Set([...(named === undefined ? [] : [named]), ...here.map(({ metadata }) => metadata.name)]);
     otherPods.delete(pod.metadata.name);
     for (const name of otherPods) {
-      const why = await this.#findUse({ pod, owner: claimOwnerOf(claim)?.name, controller }, name, call);
+      const why = await this.#findUse(request, name, call);
       if (why !== undefined) return { kind: 'pending', reason: `IPAMClaim ${objectKey(claim)} ${why}` };
     }
     return undefined;
@@ -108,30 +115,15 @@ export class ClaimAuthorization {
 
   /** @param cached may be stale: the pod may have ended since */
   async #readOrGet(key: string, cached: Pod | undefined, { signal }: RequestContext): Promise<Pod | undefined> {
-    const { reads, clock, maxStalenessMs } = this.#deps;
+    const { reads } = this.#deps;
     try {
       return (await reads.read(PODS, key, signal)).object;
     } catch (error) {
-      const seen = isApiUnavailable(error) ? reads.get(PODS, key, clock.now() - maxStalenessMs) : undefined;
+      const seen = isApiUnavailable(error) ? reads.get(PODS, key) : undefined;
       if (seen !== undefined) return seen.object;
       if (cached !== undefined && isApiUnavailable(error)) return cached;
       throw asReadError(error);
     }
-  }
-
-  /** Returns launchers on this node that `status.ownerPod` may not name yet. */
-  #launchersHere(pod: NodePod, claim: IPAMClaim, controller: KubeVirtController): readonly NodePod[] {
-    const { namespace, uid } = pod.metadata;
-    const owner = claimOwnerOf(claim)?.name;
-    return this.#deps.pods
-      .list()
-      .filter(
-        (other) =>
-          other.metadata.namespace === namespace &&
-          other.metadata.uid !== uid &&
-          !isTerminal(other) &&
-          vmiOfTrustedLauncher(other, controller)?.name === owner,
-      );
   }
 
   /** Refuses launchers that KubeVirt's controller did not create, because tenants can write owner references. */

@@ -43,7 +43,6 @@ interface ClaimGrantsDeps {
   readonly reads: ReadCache;
   readonly lookup: PoolLookup;
   readonly clock: Clock;
-  readonly maxStalenessMs: number;
 }
 
 /** Returns the addresses of claims to attachments. It never writes: the leases exist already, and ipam records who uses them. */
@@ -65,7 +64,7 @@ export class ClaimGrants {
     attachment: Attachment,
     claim: IPAMClaim,
     call: RequestContext,
-    since = this.#staleBefore,
+    since = this.#deps.reads.staleBefore,
   ): Promise<Grant | string> {
     const { authorization, lookup } = this.#deps;
     const shown = readStatusAddresses(claim);
@@ -97,9 +96,10 @@ export class ClaimGrants {
 
   /** Checks the age of cached reads at the end, because the other reads took time. */
   #requireRecent(claim: IPAMClaim, seen: readonly VerifiedLease[]): void {
-    const { clock, maxStalenessMs } = this.#deps;
-    const ageMs = clock.now() - Math.min(...seen.map(({ readAt }) => readAt));
-    if (ageMs > maxStalenessMs) {
+    const { clock, reads } = this.#deps;
+    const oldest = Math.min(...seen.map(({ readAt }) => readAt));
+    if (oldest < reads.staleBefore) {
+      const ageMs = clock.now() - oldest;
       const message = `IPAMClaim ${objectKey(claim)}: the API server is not available, and the cached leases are stale (${Math.round(ageMs / 1000)} s old): the kubelet retries`;
       throw new CniError(CniCode.TryAgain, message);
     }
@@ -208,9 +208,9 @@ export class ClaimGrants {
    * all leases, so they are listed at most once per --max-staleness.
    */
   #listSpaces(claim: IPAMClaim, call: RequestContext): Promise<readonly string[]> {
-    const { client, clock } = this.#deps;
+    const { client, clock, reads } = this.#deps;
     const { uid = '' } = claim.metadata;
-    for (const [each, { at }] of this.#listed) if (at < this.#staleBefore) this.#listed.delete(each);
+    for (const [each, { at }] of this.#listed) if (at < reads.staleBefore) this.#listed.delete(each);
     const known = this.#listed.get(uid);
     if (known !== undefined) return known.spaces;
     const leases = readResult(listLeasesOfOwner(client, uid, call));
@@ -221,16 +221,12 @@ export class ClaimGrants {
     return spaces;
   }
 
-  get #staleBefore(): number {
-    return this.#deps.clock.now() - this.#deps.maxStalenessMs;
-  }
-
   async #readOrGet(name: string, { signal }: RequestContext): Promise<CachedRead<AddressLease>> {
-    const { reads, clock, maxStalenessMs } = this.#deps;
+    const { reads } = this.#deps;
     try {
       return await reads.read(ADDRESS_LEASES, name, signal);
     } catch (error) {
-      const seen = isApiUnavailable(error) ? reads.get(ADDRESS_LEASES, name, clock.now() - maxStalenessMs) : undefined;
+      const seen = isApiUnavailable(error) ? reads.get(ADDRESS_LEASES, name) : undefined;
       if (seen?.object === undefined) throw asReadError(error);
       return seen;
     }

@@ -8,7 +8,7 @@ import { ADDRESS_LEASES, IPAM_CLAIMS } from '../../../kube/resources.js';
 import type { KubeVirtControllerSource } from '../../../cluster/kubevirt-controller.js';
 import type { PersistentIPsGate } from '../../../cluster/persistent-ips-gate.js';
 import { type Address, formatAddress, sameAddress } from '../../../addressing/address/address.js';
-import { type Attachment, userOfAttachment } from '../attachment.js';
+import type { Attachment } from '../attachment.js';
 import { CniCode, CniError, readResult } from '../cni-error.js';
 import type { NodePod, NodePods } from '../node-pods.js';
 import type { PoolLookup } from '../pool-lookup.js';
@@ -44,7 +44,7 @@ type CheckedInterface = InterfaceRef & Partial<Attachment>;
 
 /** The addresses that attachments have by a claim. It reads from the API server and never writes. */
 export class ClaimedAddresses {
-  readonly #deps: BoundedWaitDeps & { readonly lookup: PoolLookup; readonly maxStalenessMs: number };
+  readonly #deps: ClaimedAddressesDeps;
   readonly #reads: ReadCache;
   readonly #authorization: ClaimAuthorization;
   readonly #grants: ClaimGrants;
@@ -54,21 +54,19 @@ export class ClaimedAddresses {
   /** By UID of the pod, then by sandbox and interface. */
   readonly #granted = new Map<string, Map<string, Grant>>();
 
-  constructor({ config, ...rest }: ClaimedAddressesDeps) {
+  constructor(deps: ClaimedAddressesDeps) {
+    const { pods, config } = deps;
     const { maxStalenessMs } = config;
-    const reads = new ReadCache(rest.client, rest.clock);
-    const shared = { ...rest, reads, maxStalenessMs };
-    const authorization = new ClaimAuthorization(shared);
-    this.#deps = shared;
+    const reads = new ReadCache({ ...deps, maxStalenessMs });
+    const authorization = new ClaimAuthorization({ ...deps, reads });
+    const grants = new ClaimGrants({ ...deps, reads, authorization });
+    this.#deps = deps;
     this.#reads = reads;
     this.#authorization = authorization;
-    this.#grants = new ClaimGrants({ ...shared, authorization });
-    this.#prefetch = new Prefetch({
-      ...shared,
-      prefetch: (attachment, since, signal) => this.#prefetchFor(attachment, since, signal),
-      isGranted: (pod, interfaceName) => this.#isGranted(pod, interfaceName),
-    });
-    rest.pods.onChange((pod, gone) => {
+    this.#grants = grants;
+    const isGranted = (pod: NodePod, interfaceName: string) => this.#isGranted(pod, interfaceName);
+    this.#prefetch = new Prefetch({ ...deps, authorization, grants, isGranted, maxStalenessMs });
+    pods.onChange((pod, gone) => {
       if (gone) this.#granted.delete(pod.metadata.uid);
     });
   }
@@ -93,7 +91,7 @@ export class ClaimedAddresses {
     /** The claim of the last attempt. */
     let earlier: IPAMClaim | undefined;
     for (;;) {
-      const decision = await this.#authorization.decide(attachment, this.#staleBefore(), call);
+      const decision = await this.#authorization.decide(attachment, call);
       switch (decision.kind) {
         case 'none':
           if (earlier === undefined) return undefined;
@@ -126,7 +124,7 @@ export class ClaimedAddresses {
    * @throws {CniError} 11 if a read failed
    */
   async hasClaim(attachment: Attachment, call: RequestContext): Promise<boolean> {
-    const { kind } = await this.#authorization.decide(attachment, this.#deps.clock.now(), call);
+    const { kind } = await this.#authorization.decide(attachment, call, this.#deps.clock.now());
     return kind === 'claim';
   }
 
@@ -172,7 +170,7 @@ export class ClaimedAddresses {
     const { pod, network, selection, ...rest } = checked;
     if (pod === undefined || network === undefined || selection === undefined) return undefined;
     const attachment: Attachment = { requested: [], mac: undefined, ...rest, pod, network, selection };
-    const decision = await this.#authorization.decide(attachment, this.#staleBefore(), call);
+    const decision = await this.#authorization.decide(attachment, call);
     if (decision.kind !== 'claim') return undefined;
     const granted = await this.#grants.attempt(attachment, decision.claim, call);
     return typeof granted === 'string' ? undefined : granted;
@@ -192,28 +190,17 @@ export class ClaimedAddresses {
     return [...keys].some((key) => key.endsWith(` ${interfaceName}`));
   }
 
-  /** Reads everything that an ADD will need. */
-  async #prefetchFor(attachment: Attachment, since: number, signal: AbortSignal): Promise<void> {
-    await this.#deps.lookup.load(userOfAttachment(attachment), { signal }, since);
-    const decision = await this.#authorization.decide(attachment, since, { signal });
-    if (decision.kind === 'claim') await this.#grants.attempt(attachment, decision.claim, { signal }, since);
-  }
-
   async #evict(): Promise<void> {
     const { signal } = this.#abort;
+    const { clock, config, lookup, pods } = this.#deps;
     while (!signal.aborted) {
-      await this.#deps.clock.sleep(this.#deps.maxStalenessMs, signal);
-      const before = this.#staleBefore() - KEPT_MS;
+      await clock.sleep(config.maxStalenessMs, signal);
+      const before = this.#reads.staleBefore - KEPT_MS;
       this.#reads.evictBefore(before);
-      this.#deps.lookup.evictBefore(before);
+      lookup.evictBefore(before);
       // a grant may complete after its pod was deleted
-      for (const uid of this.#granted.keys()) if (this.#deps.pods.get(uid) === undefined) this.#granted.delete(uid);
+      for (const uid of this.#granted.keys()) if (pods.get(uid) === undefined) this.#granted.delete(uid);
     }
-  }
-
-  /** Returns the time before which cached reads are stale, in the clock's ms. */
-  #staleBefore(): number {
-    return this.#deps.clock.now() - this.#deps.maxStalenessMs;
   }
 }
 
@@ -229,20 +216,14 @@ function requireNoRequest({ pod, interfaceName, requested, selection }: Attachme
   );
 }
 
-interface BoundedWaitDeps {
-  readonly pods: Pick<NodePods, 'get'>;
-  readonly clock: Clock;
-  readonly random: Random;
-}
-
 /** Waits between attempts with back-off, until the request's time is up or the pod is being deleted. */
 class BoundedWait {
-  readonly #deps: BoundedWaitDeps;
+  readonly #deps: ClaimedAddressesDeps;
   readonly #podUid: string;
   readonly #call: RequestContext;
   readonly #backoff: Backoff;
 
-  constructor(deps: BoundedWaitDeps, podUid: string, call: RequestContext) {
+  constructor(deps: ClaimedAddressesDeps, podUid: string, call: RequestContext) {
     this.#deps = deps;
     this.#podUid = podUid;
     this.#call = call;

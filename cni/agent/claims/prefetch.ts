@@ -11,9 +11,12 @@ import type { Clock, Random } from '../../../kube/clock.js';
 import type { Logger } from '../../../kube/log.js';
 import { ControllerLoop, type SyncResult } from '../../../kube/controller-loop.js';
 import { WorkQueue } from '../../../kube/workqueue.js';
-import type { Attachment } from '../attachment.js';
+import { type Attachment, userOfAttachment } from '../attachment.js';
 import type { NodePod, NodePods } from '../node-pods.js';
 import type { PoolLookup } from '../pool-lookup.js';
+import type { RequestContext } from '../request-context.js';
+import type { ClaimAuthorization } from './claim-authorization.js';
+import type { ClaimGrants } from './claim-grants.js';
 
 /** Number of parallel prefetches. An ADD does not wait for them. */
 const WORKERS = 4;
@@ -22,9 +25,9 @@ const MAX_PREFETCH_ROUNDS = 30;
 
 interface PrefetchDeps {
   readonly pods: Pick<NodePods, 'get' | 'onChange'>;
-  readonly lookup: Pick<PoolLookup, 'nad' | 'loadNad'>;
-  /** Reads everything that an ADD will need, ignoring reads before `since`, in the clock's ms. */
-  readonly prefetch: (attachment: Attachment, since: number, signal: AbortSignal) => Promise<void>;
+  readonly lookup: Pick<PoolLookup, 'nad' | 'load' | 'loadNad'>;
+  readonly authorization: Pick<ClaimAuthorization, 'decide'>;
+  readonly grants: Pick<ClaimGrants, 'attempt'>;
   /** Whether the interface has its addresses, so that no ADD will follow. */
   readonly isGranted: (pod: NodePod, interfaceName: string) => boolean;
   readonly clock: Clock;
@@ -76,7 +79,7 @@ export class Prefetch {
   }
 
   async #sync(uid: string, signal: AbortSignal): Promise<SyncResult> {
-    const { pods, prefetch: rehearse, isGranted, maxStalenessMs, clock, lookup, log } = this.#deps;
+    const { pods, isGranted, maxStalenessMs, clock, lookup, log } = this.#deps;
     const known = this.#known.get(uid);
     const pod = pods.get(uid);
     if (known === undefined || pod === undefined) return undefined;
@@ -88,7 +91,7 @@ export class Prefetch {
     const expected = this.#attachmentsOf(pod).filter(({ interfaceName }) => !isGranted(pod, interfaceName));
     for (const attachment of expected) {
       try {
-        await rehearse(attachment, since, signal);
+        await this.#read(attachment, since, { signal });
       } catch (error) {
         // the ADD will report the error
         log.debug({ pod: joinKey(pod.metadata.namespace, pod.metadata.name), err: error }, 'prefetch failed');
@@ -99,6 +102,14 @@ export class Prefetch {
     return isAwaited && isPending(pod) && known.looks < MAX_PREFETCH_ROUNDS
       ? { requeueAfterMs: maxStalenessMs / 3 }
       : undefined;
+  }
+
+  /** Reads everything that an ADD will need. @param since ignores reads before this time, in the clock's ms */
+  async #read(attachment: Attachment, since: number, call: RequestContext): Promise<void> {
+    const { lookup, authorization, grants } = this.#deps;
+    await lookup.load(userOfAttachment(attachment), call, since);
+    const decision = await authorization.decide(attachment, call, since);
+    if (decision.kind === 'claim') await grants.attempt(attachment, decision.claim, call, since);
   }
 
   /** Whether a NAD does not exist yet, or could not be read. */

@@ -21,19 +21,28 @@ export interface CachedRead<T> {
   readonly at: number;
 }
 
+interface ReadCacheDeps {
+  readonly client: Pick<Client, 'get'>;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly maxStalenessMs: number;
+}
+
 /** Recent live reads of single objects. Nothing is watched, because an agent needs few objects of the cluster, each for a short time. */
 export class ReadCache {
-  readonly #client: Pick<Client, 'get'>;
-  readonly #clock: Clock;
+  readonly #deps: ReadCacheDeps;
   readonly #seen = new Map<string, CachedRead<KubeObject>>();
 
-  constructor(client: Pick<Client, 'get'>, clock: Clock) {
-    this.#client = client;
-    this.#clock = clock;
+  constructor(deps: ReadCacheDeps) {
+    this.#deps = deps;
+  }
+
+  /** Reads before this time are stale, in the clock's ms. */
+  get staleBefore(): number {
+    return this.#deps.clock.now() - this.#deps.maxStalenessMs;
   }
 
   /** Returns the last read of an object. @param key `namespace/name`, or the name; @param since ignores reads before, in the clock's ms */
-  get<T extends KubeObject>(resource: Resource<T>, key: string, since: number): CachedRead<T> | undefined {
+  get<T extends KubeObject>(resource: Resource<T>, key: string, since = this.staleBefore): CachedRead<T> | undefined {
     const found = this.#seen.get(cacheKey(resource, key));
     // the resource, which determines T, is part of the key
     return found !== undefined && found.at >= since ? (found as CachedRead<T>) : undefined;
@@ -51,8 +60,9 @@ export class ReadCache {
 
   /** Reads an object live. @throws {StatusError | TransportError} if the read failed; a missing object is no error */
   async read<T extends KubeObject>(resource: Resource<T>, key: string, signal: AbortSignal): Promise<CachedRead<T>> {
-    const at = this.#clock.now();
-    const object = await findUnlessGone(this.#client, resource, splitKey(key), { signal, deadlineMs: LIVE_READ_MS });
+    const { client, clock } = this.#deps;
+    const at = clock.now();
+    const object = await findUnlessGone(client, resource, splitKey(key), { signal, deadlineMs: LIVE_READ_MS });
     const read = { object, at };
     const id = cacheKey(resource, key);
     // a slower read that was sent earlier must not replace a newer result
