@@ -1,7 +1,7 @@
 import type { AddressLease } from '../../api/address-lease.js';
 import type { Address } from '../../addressing/address/address.js';
 import { coolingStart, withCoolingStart } from '../../addressing/lease/cooling-start.js';
-import { type LeaseRecord, readLease, stateOf } from '../../addressing/lease/lease.js';
+import { type LeaseRecord, isHeldByPod, readLease, stateOf } from '../../addressing/lease/lease.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import { Cache } from '../../kube/informers/cache.js';
 import type { Clock } from '../../kube/clock.js';
@@ -250,6 +250,5 @@ export function nodeFieldSelector(nodeName: string): string {
 
 /** Whether a pod holds the lease on the interface. Leases of claims never match: only ipam may release those. */
 export function isHeldAt(lease: LeaseRecord, { containerId, interfaceName }: InterfaceRef): boolean {
-  const isThere = lease.containerID === containerId && lease.interface === interfaceName;
-  return isThere && lease.owner?.kind === 'Pod' && stateOf(lease) === 'held';
+  return lease.containerID === containerId && lease.interface === interfaceName && isHeldByPod(lease);
 }

@@ -6,7 +6,7 @@ import { type Pool, subnetOf } from '../../../addressing/pool/pool.js';
 import type { Clock } from '../../../kube/clock.js';
 import type { BlockCandidates, PickOutcome } from '../blocks/block-candidates.js';
 import { type RequestContext, waitIdle } from '../request-context.js';
-import type { LeaseWriter, PodLeaseRequest, LeaseWriteResult } from './lease-writer.js';
+import type { LeaseWriter, PodLeaseRequest } from './lease-writer.js';
 import type { PickSource, PodLeaseMetrics } from '../metrics.js';
 import type { NodeLeases } from '../node-leases.js';
 import { contentionError, poolFullError } from './allocation-errors.js';
@@ -90,8 +90,7 @@ export class FreeAddressSearch {
 
   /** Tries addresses of the node's blocks: of its released leases that ipam still keeps, else free ones, else of any released lease. */
   async #leaseFromBlocks(family: Family, count: SearchProgress): Promise<LeaseRecord | undefined> {
-    const { pool, blocks, call } = this.#search;
-    const { writer } = this.#deps;
+    const { pool, blocks } = this.#search;
     if (blocks === undefined) return undefined;
     while (count.attempts < MAX_BLOCK_ATTEMPTS) {
       const kept = this.#pickReleased(this.#keptLeases(family), blocks);
@@ -100,12 +99,7 @@ export class FreeAddressSearch {
       const tried = free ?? cooled?.address;
       if (tried === undefined) return undefined;
       count.attempts++;
-      const settle = (outcome: PickOutcome) => blocks.settle(pool, tried, outcome);
-      const lease = await this.#attempt(
-        tried,
-        (request) => (cooled === undefined ? writer.create(request, call) : writer.reallocate(cooled, request, call)),
-        settle,
-      );
+      const lease = await this.#attempt(tried, cooled, (outcome) => blocks.settle(pool, tried, outcome));
       if (lease !== undefined) return this.#count(lease, 'block');
     }
     return undefined;
@@ -131,16 +125,13 @@ export class FreeAddressSearch {
 
   /** Tries leases that pods of this node had, which have cooled down: no object is created, and ipam need not delete one. */
   async #leaseReleased(family: Family, count: SearchProgress): Promise<LeaseRecord | undefined> {
-    const { blocks, call } = this.#search;
-    const { writer } = this.#deps;
     // outside of its blocks, a node leaves them to others
-    if (blocks !== undefined) return undefined;
+    if (this.#search.blocks !== undefined) return undefined;
     for (const found of this.#keptLeases(family)) {
       if (count.attempts >= MAX_REUSE_ATTEMPTS) return undefined;
       if (!this.#isAllocatable(found) || !this.#startAttempt(found)) continue;
       count.attempts++;
-      const reallocate = (request: PodLeaseRequest) => writer.reallocate(found, request, call);
-      const lease = await this.#attemptOutside(found.address, reallocate);
+      const lease = await this.#attemptOutside(found.address, found);
       if (lease !== undefined) return this.#count(lease, 'released');
     }
     return undefined;
@@ -183,7 +174,7 @@ export class FreeAddressSearch {
         continue;
       }
       count.attempts++;
-      const lease = await this.#attemptOutside(address, (request) => this.#deps.writer.create(request, call));
+      const lease = await this.#attemptOutside(address);
       if (lease !== undefined) return this.#count(lease, hasSynced ? 'watched' : 'blind');
     }
     return undefined;
@@ -217,8 +208,7 @@ export class FreeAddressSearch {
    * may be very many, so they are listed once.
    */
   async #leaseCooled(family: Family, count: SearchProgress): Promise<LeaseRecord | undefined> {
-    const { times, call } = this.#search;
-    const { writer } = this.#deps;
+    const { times } = this.#search;
     const cooling = this.#releasedLeases(family);
     count.cooling = cooling.length;
     const lost = new Set<LeaseRecord>();
@@ -227,8 +217,7 @@ export class FreeAddressSearch {
         if (count.attempts >= MAX_ALLOCATION_ATTEMPTS) return undefined;
         if (lost.has(found) || !this.#isAllocatable(found, each) || !this.#startAttempt(found)) continue;
         count.attempts++;
-        const reallocate = (request: PodLeaseRequest) => writer.reallocate(found, request, call);
-        const lease = await this.#attemptOutside(found.address, reallocate);
+        const lease = await this.#attemptOutside(found.address, found);
         if (lease !== undefined) return this.#count(lease, 'watched');
         lost.add(found);
       }
@@ -265,23 +254,28 @@ export class FreeAddressSearch {
     return availabilityOf(lease, requestFor(lease.address), times, this.#deps.clock.now()) === true;
   }
 
-  #attemptOutside(
-    address: Address,
-    write: (request: PodLeaseRequest) => Promise<LeaseWriteResult>,
-  ): Promise<LeaseRecord | undefined> {
-    return this.#attempt(address, write, (outcome) => this.#search.candidates.settle(address, outcome !== 'failed'));
+  /** Tries an address outside of the node's blocks. */
+  #attemptOutside(address: Address, released?: LeaseRecord): Promise<LeaseRecord | undefined> {
+    const { candidates } = this.#search;
+    return this.#attempt(address, released, (outcome) => candidates.settle(address, outcome !== 'failed'));
   }
 
+  /** @param released the lease to allocate again; undefined: a new one is created */
   async #attempt(
     address: Address,
-    write: (request: PodLeaseRequest) => Promise<LeaseWriteResult>,
+    released: LeaseRecord | undefined,
     settle: (outcome: PickOutcome) => void,
   ): Promise<LeaseRecord | undefined> {
+    const { requestFor, call } = this.#search;
+    const { writer } = this.#deps;
     let outcome: PickOutcome = 'failed';
     try {
-      const written = await write(this.#search.requestFor(address));
-      outcome = written.kind;
-      return written.kind === 'ours' ? written.lease : undefined;
+      const request = requestFor(address);
+      const lease = await (released === undefined
+        ? writer.create(request, call)
+        : writer.reallocate(released, request, call));
+      outcome = lease === undefined ? 'lost' : 'ours';
+      return lease;
     } finally {
       settle(outcome);
     }

@@ -24,15 +24,6 @@ import type { PodLeaseMetrics, WriteKind } from '../metrics.js';
 import { type NodeLeases, isHeldAt } from '../node-leases.js';
 import type { InterfaceRef } from '../request.js';
 
-/** The result of an allocation: the pod has the lease, or another owner was faster. */
-export type LeaseWriteResult =
-  | { readonly kind: 'ours'; readonly lease: LeaseRecord }
-  | {
-      readonly kind: 'lost';
-      /** The lease that was to be changed does not exist. */
-      readonly isDeleted?: boolean;
-    };
-
 /** The content of a lease for a pod on this node. */
 export interface PodLeaseRequest extends LeaseRequest {
   readonly containerID: string;
@@ -48,12 +39,14 @@ interface LeaseWriterDeps {
   readonly metrics: PodLeaseMetrics;
 }
 
-const LOST: LeaseWriteResult = { kind: 'lost' };
 /** Attempts of a write that got no answer and was not applied. */
 const WRITE_ATTEMPTS = 3;
 const RETRY_MS = 50;
 /** Attempts to release a lease that other writers change. */
 const RELEASE_ATTEMPTS = 5;
+
+/** `lost`: another owner was faster; `deleted`: the lease that was to be changed does not exist. */
+type Written = LeaseRecord | 'lost' | 'deleted';
 
 /** Writes leases of pods of this node. If a write gets no answer, the lease is read to learn whether it was applied. */
 export class LeaseWriter {
@@ -66,10 +59,11 @@ export class LeaseWriter {
 
   /**
    * Creates a lease.
+   * @returns undefined if another owner was faster
    * @throws {Error} if the write failed, or its result is unknown: it is recorded as uncertain then
    */
-  create(request: PodLeaseRequest, call: CallOptions): Promise<LeaseWriteResult> {
-    return this.#write('create', request, { write: createLease(request), call });
+  async create(request: PodLeaseRequest, call: CallOptions): Promise<LeaseRecord | undefined> {
+    return leaseOf(await this.#write('create', request, createLease(request), call));
   }
 
   /** Reads live whether the address has a lease. */
@@ -77,20 +71,20 @@ export class LeaseWriter {
     return (await this.read(leaseNameOf(request), call)) !== undefined;
   }
 
-  /** Allocates a released lease, or creates it again if ipam has deleted it. @param lease one that the request may have */
-  async reallocate(lease: LeaseRecord, request: PodLeaseRequest, call: CallOptions): Promise<LeaseWriteResult> {
+  /** Allocates a released lease as {@link create} does, which follows if ipam has deleted it. @param lease one that the request may have */
+  async reallocate(lease: LeaseRecord, request: PodLeaseRequest, call: CallOptions): Promise<LeaseRecord | undefined> {
     const { own } = this.#deps;
     const known = own.get(lease.metadata.name);
-    const written = await this.#write('take', request, { write: reallocateLease(lease, request), call });
-    if (written.kind === 'ours') return written;
+    const written = await this.#write('take', request, reallocateLease(lease, request), call);
+    if (typeof written !== 'string') return written;
     // otherwise it would be tried again until the next list
     if (known?.metadata.resourceVersion === lease.metadata.resourceVersion) own.markGone(lease.metadata.name, known);
-    return written.isDeleted === true && !isReservation(lease) ? this.create(request, call) : LOST;
+    return written === 'deleted' && !isReservation(lease) ? this.create(request, call) : undefined;
   }
 
-  /** Moves a lease to the pod's new sandbox. @param lease held by the same pod */
-  move(lease: LeaseRecord, request: PodLeaseRequest, call: CallOptions): Promise<LeaseWriteResult> {
-    return this.#write('move', request, { write: updateLeaseUsage(lease, request), call });
+  /** Moves a lease to the pod's new sandbox, as {@link create}. @param lease held by the same pod */
+  async move(lease: LeaseRecord, request: PodLeaseRequest, call: CallOptions): Promise<LeaseRecord | undefined> {
+    return leaseOf(await this.#write('move', request, updateLeaseUsage(lease, request), call));
   }
 
   /** Reads a lease live. @returns undefined if it does not exist or is invalid */
@@ -139,20 +133,19 @@ export class LeaseWriter {
   }
 
   /** Writes the lease. Its address counts as used until the result is known or recorded as uncertain. */
-  async #write(kind: WriteKind, request: PodLeaseRequest, attempt: LeaseWriteAttempt): Promise<LeaseWriteResult> {
+  async #write(kind: WriteKind, request: PodLeaseRequest, write: LeaseWrite, call: CallOptions): Promise<Written> {
     const { uses } = this.#deps;
     const by = `write ${++this.#writes}`;
     uses?.addUse(by, request);
     try {
-      return await this.#tryToWrite(kind, request, attempt);
+      return await this.#tryToWrite(kind, request, write, call);
     } finally {
       uses?.removeUse(by);
     }
   }
 
-  async #tryToWrite(kind: WriteKind, request: PodLeaseRequest, given: LeaseWriteAttempt): Promise<LeaseWriteResult> {
+  async #tryToWrite(kind: WriteKind, request: PodLeaseRequest, write: LeaseWrite, call: CallOptions): Promise<Written> {
     const { client, own, clock, metrics } = this.#deps;
-    const { write, call } = given;
     for (let attempt = 1; ; attempt++) {
       try {
         const written = await writeLease(client, write, call);
@@ -160,15 +153,15 @@ export class LeaseWriter {
         const lease = readLease(written);
         own.update(lease);
         metrics.wrote(kind, 'done');
-        return { kind: 'ours', lease };
+        return lease;
       } catch (error) {
         const isLost = isLostRace(kind, error);
         metrics.wrote(kind, isLost ? 'lost' : 'failed');
         // after an attempt without an answer, the conflicting lease may be our own
-        if (isLost && attempt === 1) return { kind: 'lost', isDeleted: isNotFound(error) };
+        if (isLost && attempt === 1) return isNotFound(error) ? 'deleted' : 'lost';
         const found = isLost ? await this.#readResult(request, call) : await this.#recheck(error, request, call);
         if (found !== undefined) return found;
-        if (isLost) return LOST;
+        if (isLost) return 'lost';
         if (attempt === WRITE_ATTEMPTS) throw error;
         await clock.sleep(RETRY_MS * attempt, call.signal);
       }
@@ -176,7 +169,7 @@ export class LeaseWriter {
   }
 
   /** Reads the lease after a failed write. @throws the same error if nothing was written, or there is no time to check */
-  async #recheck(error: unknown, request: PodLeaseRequest, call: CallOptions): Promise<LeaseWriteResult | undefined> {
+  async #recheck(error: unknown, request: PodLeaseRequest, call: CallOptions): Promise<Written | undefined> {
     if (!mayStillAct(error)) throw error;
     this.#deps.own.addUncertain({ ...request, name: leaseNameOf(request) }, interfaceOfRequest(request));
     if (isAborted(error)) throw error;
@@ -184,17 +177,16 @@ export class LeaseWriter {
   }
 
   /** Reads the lease. @returns undefined if the write was not applied and may be repeated */
-  async #readResult(request: PodLeaseRequest, call: CallOptions): Promise<LeaseWriteResult | undefined> {
+  async #readResult(request: PodLeaseRequest, call: CallOptions): Promise<Written | undefined> {
     const found = await this.read(leaseNameOf(request), call);
     if (found === undefined) return undefined;
     const isOurs = found.owner?.uid === request.owner.uid && isHeldAt(found, interfaceOfRequest(request));
-    return isOurs ? { kind: 'ours', lease: found } : LOST;
+    return isOurs ? found : 'lost';
   }
 }
 
-interface LeaseWriteAttempt {
-  readonly write: LeaseWrite;
-  readonly call: CallOptions;
+function leaseOf(written: Written): LeaseRecord | undefined {
+  return typeof written === 'string' ? undefined : written;
 }
 
 function interfaceOfRequest({ containerID, interface: interfaceName }: PodLeaseRequest): InterfaceRef {

@@ -10,13 +10,13 @@ import type { Attachment } from '../attachment.js';
 import { runtimeUidOf } from '../node-pods.js';
 import { type FreeAddressRequest, FreeAddressSearch } from './free-address-search.js';
 import { StickyAddressSearch, type StickyAddressSearchDeps } from './sticky-address-search.js';
-import { type LeaseWriteResult, type PodLeaseRequest, listLeasesOfOwner } from './lease-writer.js';
+import { type PodLeaseRequest, listLeasesOfOwner } from './lease-writer.js';
 import { isHeldAt } from '../node-leases.js';
 import type { InterfaceRef } from '../request.js';
 import type { AddContext } from '../request-context.js';
 import { supersededError, addressTakenError, leasedMeanwhileError, notLeasableError } from './allocation-errors.js';
 
-interface PodAllocationDeps extends StickyAddressSearchDeps {
+export interface PodAllocationDeps extends StickyAddressSearchDeps {
   readonly nodeName: string;
   readonly log: Logger;
   readonly rules: LeaseRules;
@@ -137,24 +137,22 @@ export class PodAllocation {
         lease = own.get(name);
         continue;
       }
-      const written = await this.#moveHere(lease);
-      if (written?.kind !== 'lost') return written && { lease: written.lease, isNew: stateOf(lease) === 'released' };
+      this.#requireLatest();
+      const request = this.#leaseRequestFor(lease.address);
+      if (!this.#canStillHave(lease, request)) return undefined;
+      const isNew = stateOf(lease) === 'released';
+      const written = await (isNew ? writer.reallocate(lease, request, call) : writer.move(lease, request, call));
+      if (written !== undefined) return { lease: written, isNew };
       lease = await writer.read(name, call);
     }
     return undefined;
   }
 
-  /** Moves a lease to this sandbox. @returns undefined if the pod cannot have the lease any more */
-  async #moveHere(lease: LeaseRecord): Promise<LeaseWriteResult | undefined> {
-    const { writer, clock } = this.#deps;
-    const { pool, call } = this.#request;
-    this.#requireLatest();
-    // the pool may have lost the address since
-    if (subnetOf(pool, lease.address)?.leasable.has(lease.address.value) !== true) return undefined;
-    const request = this.#leaseRequestFor(lease.address);
-    if (stateOf(lease) === 'held') return writer.move(lease, request, call);
-    if (availabilityOf(lease, request, this.#times, clock.now()) !== true) return undefined;
-    return writer.reallocate(lease, request, call);
+  /** Whether the interface can have its earlier lease: the pool may have lost the address since, or another owner may come first. */
+  #canStillHave(lease: LeaseRecord, request: PodLeaseRequest): boolean {
+    const { pool } = this.#request;
+    if (subnetOf(pool, lease.address)?.leasable.has(lease.address.value) !== true) return false;
+    return stateOf(lease) === 'held' || availabilityOf(lease, request, this.#times, this.#deps.clock.now()) === true;
   }
 
   /** Refuses the ADD of an earlier sandbox. @throws {CniError} if the pod has a later sandbox */
@@ -191,7 +189,7 @@ export class PodAllocation {
     const request = this.#leaseRequestFor(address);
     const name = leaseName(pool.addressSpace, address);
     let written = await writer.create(request, call);
-    for (let race = 0; race < MAX_CONFLICTS && written.kind === 'lost'; race++) {
+    for (let race = 0; race < MAX_CONFLICTS && written === undefined; race++) {
       const found = await writer.read(name, call);
       if (found === undefined) written = await writer.create(request, call);
       else {
@@ -201,8 +199,8 @@ export class PodAllocation {
         written = await writer.reallocate(lease, request, call);
       }
     }
-    if (written.kind === 'lost') throw leasedMeanwhileError(address);
-    return written.lease;
+    if (written === undefined) throw leasedMeanwhileError(address);
+    return written;
   }
 
   async #rollBack(lease: LeaseRecord): Promise<void> {

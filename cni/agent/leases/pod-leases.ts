@@ -1,4 +1,5 @@
-import { type LeaseRecord, stateOf } from '../../../addressing/lease/lease.js';
+import { objectKey } from '../../../api/meta.js';
+import { type LeaseRecord, isHeldByPod, stateOf } from '../../../addressing/lease/lease.js';
 import { collectIntervalMs } from '../../../addressing/lease/lease-times.js';
 import type { PoolDirectory } from '../../../addressing/directory/directory.js';
 import type { Pool } from '../../../addressing/pool/pool.js';
@@ -16,7 +17,7 @@ import type { Attachment } from '../attachment.js';
 import { type Grant, grantedAddress } from '../result.js';
 import type { PoolLookup } from '../pool-lookup.js';
 import { type AddContext, type RequestContext, waitIdle } from '../request-context.js';
-import type { InterfaceRef } from '../request.js';
+import { type InterfaceRef, sandboxInterfaceKey } from '../request.js';
 import type { Sandboxes } from '../sandboxes.js';
 import { CniCode, CniError, readResult } from '../cni-error.js';
 import { type PodLeaseMetrics, createNodeBlockMetrics, createPodLeaseMetrics } from '../metrics.js';
@@ -25,7 +26,7 @@ import { CandidateRegistry } from './space-candidates.js';
 import { LeaseWriter, tryReadLease } from './lease-writer.js';
 import { NodeLeases, isHeldAt, nodeFieldSelector } from '../node-leases.js';
 import { asAllocationError } from './allocation-errors.js';
-import { PodAllocation } from './pod-allocation.js';
+import { PodAllocation, type PodAllocationDeps } from './pod-allocation.js';
 import { type CachedPods, LeakSweep } from './leak-sweep.js';
 
 interface PodLeasesDeps {
@@ -50,6 +51,7 @@ export class PodLeases {
   readonly #deps: PodLeasesDeps;
   readonly #own: NodeLeases;
   readonly #writer: LeaseWriter;
+  readonly #allocation: PodAllocationDeps;
   readonly #candidates: CandidateRegistry;
   /** Absent if the feature gate NodeBlocks is off. */
   readonly #blocks: NodeBlocks | undefined;
@@ -66,7 +68,9 @@ export class PodLeases {
     this.#blocks = config.featureGates.nodeBlocks ? createNodeBlocks(deps, this.#own) : undefined;
     const parts = { own: this.#own, metrics: this.#metrics };
     this.#writer = new LeaseWriter({ ...parts, client, uses: this.#blocks?.uses, clock });
-    const { collectAfterMs } = config;
+    const { maxStalenessMs, collectAfterMs, featureGates } = config;
+    const rules = { maxStalenessMs, stickyMAC: featureGates.stickyMAC };
+    this.#allocation = { ...deps, ...parts, writer: this.#writer, rules };
     this.#candidates = deps.candidates ?? createCandidates(deps);
     this.#sweep = new LeakSweep({ ...deps, ...parts, writer: this.#writer, collectAfterMs });
   }
@@ -96,23 +100,16 @@ export class PodLeases {
    *   request to the API server failed; 100 if the API server refuses the lease
    */
   async grant(attachment: Attachment, pool: Pool, call: AddContext): Promise<Grant> {
-    const { client, nodeName, clock, log, config } = this.#deps;
-    const { namespace, name } = attachment.pod.metadata;
-    const rules = { maxStalenessMs: config.maxStalenessMs, stickyMAC: config.featureGates.stickyMAC };
-    const parts = { own: this.#own, writer: this.#writer, metrics: this.#metrics, rules };
     try {
       await this.#synced(call);
       const blocks = this.#blocks?.candidates;
       const candidates = this.#candidates.forPool(blocks?.withoutWithheld(pool) ?? pool);
       const request = { attachment, pool, candidates, blocks, call };
-      const leases = await new PodAllocation({ ...parts, client, nodeName, clock, log }, request).run();
+      const leases = await new PodAllocation(this.#allocation, request).run();
       return leases.map((lease) => grantedAddress(lease, pool));
     } catch (error) {
-      throw asAllocationError(
-        error,
-        `allocate an address of pool ${pool.name} to pod ${namespace}/${name}`,
-        call.signal,
-      );
+      const what = `allocate an address of pool ${pool.name} to pod ${objectKey(attachment.pod)}`;
+      throw asAllocationError(error, what, call.signal);
     } finally {
       this.#metrics.held(this.#own.held);
     }
@@ -139,7 +136,7 @@ export class PodLeases {
 
   /**
    * Releases the leases of the network on this node whose sandboxes do not exist any more.
-   * @param valid `<container ID> <interface>` of each sandbox interface that exists
+   * @param valid keys of {@link sandboxInterfaceKey} of the sandbox interfaces that exist
    * @throws {CniError} 11 if this agent has just started
    * @throws {TransportError | StatusError} if one release failed; the others are still done
    */
@@ -149,11 +146,11 @@ export class PodLeases {
         CniCode.TryAgain,
         'the agent has just started and is still reading its leases: the kubelet retries',
       );
-    const isOver = (lease: LeaseRecord) =>
-      lease.containerID !== undefined &&
-      lease.interface !== undefined &&
-      !valid.has(`${lease.containerID} ${lease.interface}`) &&
-      isHeldAt(lease, { containerId: lease.containerID, interfaceName: lease.interface });
+    const isOver = (lease: LeaseRecord) => {
+      const { containerID: containerId, interface: interfaceName } = lease;
+      if (containerId === undefined || interfaceName === undefined || !isHeldByPod(lease)) return false;
+      return !valid.has(sandboxInterfaceKey({ containerId, interfaceName }));
+    };
     const over = this.#own.all().filter(isOver);
     const { lookup } = this.#deps;
     const pools = over.map(({ pool }) => pool);

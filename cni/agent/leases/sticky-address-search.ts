@@ -12,7 +12,7 @@ import { byPreferenceOf } from '../../../addressing/lease/lease-preference.js';
 import { subnetOf } from '../../../addressing/pool/pool.js';
 import type { Client } from '../../../kube/client.js';
 import { isNewer } from '../../../api/meta.js';
-import { type LeaseWriteResult, listCachedLeases } from './lease-writer.js';
+import { listCachedLeases } from './lease-writer.js';
 import type { FreeAddressRequest, FreeAddressSearchDeps } from './free-address-search.js';
 import { reservationTakenError } from './allocation-errors.js';
 
@@ -78,8 +78,8 @@ export class StickyAddressSearch {
     for (let race = 0; race < MAX_CONFLICTS && lease !== undefined && this.#isMatching(lease); race++) {
       const answer = this.#availabilityOf(lease);
       if (answer === true) {
-        const written: LeaseWriteResult = await writer.reallocate(lease, requestFor(lease.address), call);
-        if (written.kind === 'ours') return written.lease;
+        const written: LeaseRecord | undefined = await writer.reallocate(lease, requestFor(lease.address), call);
+        if (written !== undefined) return written;
         // never refuse by cached leases: the first round continues with a live read
       } else if (race > 0) throw reservationTakenError(lease, answer, this.#search);
       lease = await writer.read(kept.metadata.name, call);
