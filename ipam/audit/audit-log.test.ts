@@ -41,6 +41,47 @@ describe('The audit log', () => {
     expect(log.lost).to.equal(1_001);
   });
 
+  it('loses no line of the next term of leadership if a write of the last one ends late', async () => {
+    let text = '';
+    let endFirst: (() => void) | undefined;
+    const write = (lines: string) => {
+      if (endFirst === undefined) return new Promise<void>((resolve) => (endFirst = resolve));
+      text += lines;
+      return Promise.resolve();
+    };
+    const log = new LogUnderTest({ batchBytes: 1_000, write, close: () => Promise.resolve() });
+    await log.until(() => endFirst !== undefined);
+    const stopped = log.audit.stop();
+    log.passTime();
+    await stopped;
+    log.audit.start();
+    log.allocate(1);
+    endFirst?.();
+    await log.until(() => text.includes('listed'));
+    await log.audit.stop();
+    expect(text).to.match(/^.*"gap".*\n.*"allocated".*\n.*"listed".*\n$/);
+    expect(log.lost).to.equal(1);
+  });
+
+  it('calls no list complete that ends after the term of leadership', async () => {
+    let text = '';
+    const write = (lines: string) => {
+      text += lines;
+      return Promise.resolve();
+    };
+    const log = new LogUnderTest({ batchBytes: 1_000, write, close: () => Promise.resolve() });
+    await log.until(() => text.includes('listed'));
+    const endList = log.beginList();
+    await log.audit.stop();
+    log.allocate(1);
+    endList();
+    text = '';
+    log.audit.start();
+    await log.until(() => text.includes('listed'));
+    await log.audit.stop();
+    expect(text).to.match(/^.*"gap".*"start".*\n.*"listed".*\n$/);
+  });
+
   it('has all lines in the file when a full disk has room again', async () => {
     const path = join(folder, 'audit.log');
     await symlink('/dev/full', path);
@@ -124,6 +165,7 @@ class LogUnderTest {
   written = 0;
   lost = 0;
   failures = 0;
+  beginList: () => () => void = () => () => undefined;
   #changed: (change: ObjectChange<LeaseRecord>) => void = () => undefined;
   readonly #timers = new Set<() => void>();
 
@@ -141,7 +183,7 @@ class LogUnderTest {
         cache: new Cache<LeaseRecord>(),
         lastProgress: 0,
         onChange: (handler) => (this.#changed = handler),
-        onList: () => undefined,
+        onList: (handler) => (this.beginList = () => handler({ from: '1', to: '2' })),
       },
       ...{ sink, clock },
       log: { ...silentLogger, error: (_fields: unknown, message: unknown) => this.errors.push(message) },

@@ -73,6 +73,7 @@ export class AuditLog {
       this.#isListing = true;
       return () => {
         this.#isListing = false;
+        if (!this.#isLeading) return;
         // states of before the list say nothing about the gap
         if (this.#unstated === undefined) this.#addListed('changed');
         else this.#restate();
@@ -140,10 +141,10 @@ export class AuditLog {
   async #writeAll(): Promise<void> {
     // collects the lines of one turn
     await Promise.resolve();
-    const { signal } = this.#stopping;
-    while (!signal.aborted) {
+    // a write may end in a later term, whose lines are written then
+    while (!this.#stopping.signal.aborted) {
       if (this.#lines.length === 0 && !this.#refill()) break;
-      await this.#writeBatch(signal);
+      await this.#writeBatch(this.#lines, this.#stopping.signal);
     }
     // in the turn of the last check, so that later lines are written
     this.#writing = undefined;
@@ -171,19 +172,19 @@ export class AuditLog {
     return true;
   }
 
-  /** Repeats a failed write: the next lines wait meanwhile, and are lost when there are too many. */
-  async #writeBatch(signal: AbortSignal): Promise<void> {
+  /** Repeats a failed write: the next lines wait meanwhile, and are lost when there are too many. @param lines of the term */
+  async #writeBatch(lines: string[], signal: AbortSignal): Promise<void> {
     const { sink, clock, log, metrics } = this.#options;
     let count = 0;
-    for (let bytes = 0; count < this.#lines.length; count++) {
-      bytes += Buffer.byteLength(this.#lines[count] ?? '');
+    for (let bytes = 0; count < lines.length; count++) {
+      bytes += Buffer.byteLength(lines[count] ?? '');
       if (count > 0 && bytes > sink.batchBytes) break;
     }
-    const batch = this.#lines.slice(0, count).join('');
+    const batch = lines.slice(0, count).join('');
     for (let failures = 0; !signal.aborted; failures++) {
       try {
         await sink.write(batch);
-        this.#lines.splice(0, count);
+        lines.splice(0, count);
         metrics.written(count);
         if (failures > 0) log.info({ failures }, 'the audit log can be written again');
         return;
