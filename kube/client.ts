@@ -16,7 +16,7 @@ export interface ListOptions {
   metadataOnly?: boolean;
   /** Objects have no managedFields. */
   dropsManagedFields?: boolean;
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 export interface ListResult<T> {
@@ -45,7 +45,7 @@ export type Patch =
 export interface CallOptions {
   /** Default: the transport's. */
   deadlineMs?: number;
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /** The namespace that the request serves, if its object is of the cluster or of another namespace: namespaces take turns. */
   tenant?: string;
 }

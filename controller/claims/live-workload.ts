@@ -80,7 +80,7 @@ export class LauncherList {
       // without terminal pods, and with metadata only
       fieldSelector: 'status.phase!=Succeeded,status.phase!=Failed',
       metadataOnly: true,
-      ...(signal !== undefined && { signal }),
+      signal,
     });
     const launchers = new Cache<Pod>(LAUNCHER_INDEXES);
     // in slices: a tenant decides how many there are, and how much they refer to

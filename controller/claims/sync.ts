@@ -51,7 +51,7 @@ export interface SyncDependencies extends ReportDependencies {
 /** Returns a function that reconciles the claims of one workload, `namespace/name`. It throws the error that has to be retried first. */
 export function createSync(deps: SyncDependencies): (key: string, signal?: AbortSignal) => Promise<SyncResult> {
   return async (key, signal) => {
-    const target = { key, call: signal === undefined ? {} : { signal } };
+    const target = { key, call: { signal } };
     const { listers, client, blockedWorkloads, unreportedChanges } = deps;
     const observed = observeKey(key, readWorkload(key, listers), deps);
     const unreported = unreportedChanges.take(key, observed);

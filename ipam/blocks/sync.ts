@@ -1,4 +1,3 @@
-import type { CallOptions } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import type { Logger } from '../../kube/log.js';
 import type { SyncResult } from '../../kube/controller-loop.js';
@@ -83,7 +82,7 @@ class PlanExecution {
     const { client, blocks, gate } = this.#dependencies;
     // the gate can close during the other writes
     if (!gate.isOpen()) return;
-    const call: CallOptions = this.#signal === undefined ? {} : { signal: this.#signal };
+    const call = { signal: this.#signal };
     try {
       this.#note(action, await applyBlockAction(action, { client, blocks, call }));
     } catch (error) {

@@ -56,7 +56,7 @@ export function createClaimSync(
     }
     unreadable.retryDue();
     const state = new ClaimSyncState(memory.written.newest(key, claims.get(key)));
-    const call = { tenant: splitKey(key).namespace, ...(signal && { signal }) };
+    const call = { tenant: splitKey(key).namespace, signal };
     return syncClaim({ ...dependencies, ...memory, key, state, call });
   };
 }

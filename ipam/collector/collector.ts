@@ -131,7 +131,7 @@ export class UnseenLeaseCheck {
 
   async #isGone({ name, uid }: LeaseRecord['metadata'], signal: AbortSignal | undefined): Promise<boolean> {
     try {
-      const lease = await this.#deps.client.get(ADDRESS_LEASES, { name }, signal === undefined ? {} : { signal });
+      const lease = await this.#deps.client.get(ADDRESS_LEASES, { name }, { signal });
       return lease.metadata.uid !== undefined && lease.metadata.uid !== uid;
     } catch (error) {
       return isProofOfAbsence(error, ADDRESS_LEASES, name);

@@ -108,7 +108,7 @@ export class Expiry {
     const { book, client, report } = this.#deps;
     const { name, uid } = lease.metadata;
     try {
-      const left = await writeLease(client, expireLease(lease), signal === undefined ? {} : { signal });
+      const left = await writeLease(client, expireLease(lease), { signal });
       if (left === undefined) book.forget(name, uid);
       else book.recordWrite(left);
       report.expired(lease);

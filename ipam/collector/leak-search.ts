@@ -131,7 +131,7 @@ export class LeakSearch {
         report.kept(candidate, result);
         return;
       }
-      const written = await writeLease(client, releaseLease(lease, releaseTime(clock)), callOf(signal));
+      const written = await writeLease(client, releaseLease(lease, releaseTime(clock)), { signal });
       if (written !== undefined) book.recordWrite(written);
       report.collected(candidate, result.claim);
     } catch (error) {
@@ -145,7 +145,7 @@ export class LeakSearch {
     const { lease, leak } = candidate;
     const { client } = this.#deps;
     if (lease.owner === undefined) return { kind: 'changed' };
-    const live = await readLiveOwner(client, lease.owner, callOf(signal));
+    const live = await readLiveOwner(client, lease.owner, { signal });
     if (live.kind === 'unknown') return live;
     if (leak === 'orphan') return { kind: live.kind === 'gone' ? 'leaked' : 'alive' };
     if (leak === 'no-pool') return this.#checkPoolless(lease, live, signal);
@@ -161,14 +161,14 @@ export class LeakSearch {
     signal: AbortSignal | undefined,
   ): Promise<KeepReason | LeakProof> {
     if (owner.kind === 'alive' && mayUse(owner.object, lease.address)) return { kind: 'alive' };
-    const pool = await findUnlessGone(this.#deps.client, ADDRESS_POOLS, { name: lease.pool }, callOf(signal));
+    const pool = await findUnlessGone(this.#deps.client, ADDRESS_POOLS, { name: lease.pool }, { signal });
     return { kind: pool === undefined ? 'leaked' : 'changed' };
   }
 
   async #isSurplus(lease: LeaseRecord, claim: IPAMClaim, signal: AbortSignal | undefined): Promise<boolean> {
     const { client, book } = this.#deps;
     const { uid = '' } = claim.metadata;
-    const users = await listClaimPods(claim, client, callOf(signal));
+    const users = await listClaimPods(claim, client, { signal });
     const proof = surplusProof(lease, {
       claim,
       claimLeases: book.ofExactClaim(claim),
@@ -176,7 +176,7 @@ export class LeakSearch {
     });
     if (proof === undefined) return false;
     // if the other lease was deleted by hand, this one is the claim's only lease
-    const current = readLease(await client.get(ADDRESS_LEASES, { name: proof.metadata.name }, callOf(signal)));
+    const current = readLease(await client.get(ADDRESS_LEASES, { name: proof.metadata.name }, { signal }));
     return stateOf(current) === 'held' && current.owner?.uid === uid;
   }
 }
@@ -200,10 +200,6 @@ function mayUse(pod: Pod, address: Address): boolean {
     const reported = readAddress(text);
     return reported === undefined || sameAddress(reported, address);
   });
-}
-
-function callOf(signal: AbortSignal | undefined): { signal?: AbortSignal } {
-  return signal === undefined ? {} : { signal };
 }
 
 /** The state of an owner according to the API server. `unknown` proves nothing. */

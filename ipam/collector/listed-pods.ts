@@ -105,7 +105,7 @@ export class ListedPods {
   /** From the cache of the API server, which indexes pods by node: a list only chooses what is read live. */
   async #list(node: string, signal: AbortSignal | undefined): Promise<PodsOfNode> {
     const fieldSelector = `spec.nodeName=${node}`;
-    const options = { fieldSelector, resourceVersion: '0', metadataOnly: true, ...(signal && { signal }) };
+    const options = { fieldSelector, resourceVersion: '0', metadataOnly: true, signal };
     const { client, agentNamespace } = this.#deps;
     const read = (pod: Pod) => ({ identity: identityOf(pod, node), isOfAgent: isAgent(pod, agentNamespace) });
     const { items } = await client.listAs(PODS, read, options);

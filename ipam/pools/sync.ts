@@ -67,7 +67,7 @@ export function createPoolsSync(
   };
   return async (key, signal) => {
     await overlaps;
-    const call = signal === undefined ? {} : { signal };
+    const call = { signal };
     if (!key.includes('/')) return syncPool(key, memory, dependencies, call);
     const { namespace, name: network } = splitKey(key);
     return syncNetwork({ namespace, network }, memory, dependencies, call);

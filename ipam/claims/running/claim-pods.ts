@@ -179,7 +179,7 @@ export async function listClaimPods(
   { signal }: CallOptions,
 ): Promise<readonly ClaimPod[]> {
   const { namespace } = claim.metadata;
-  const { items } = await client.listAs(PODS, transformClaimPod, { namespace, ...(signal && { signal }) });
+  const { items } = await client.listAs(PODS, transformClaimPod, { namespace, signal });
   return usersAmong(items, claim);
 }
 
