@@ -5,7 +5,7 @@ import type { Family } from '../address/address.js';
 import { parseRange } from '../address/cidr.js';
 import type { Range } from '../address/ranges.js';
 import { readFlag } from './pool-nodes.js';
-import type { FieldValue, PoolProblems } from './pool-problems.js';
+import { type FieldValue, type PoolProblems, isAbsent } from './pool-problems.js';
 
 /** The filter of the interfaces of a pool. */
 export interface PoolGuard {
@@ -78,8 +78,4 @@ function readMac({ field, value }: FieldValue<unknown>, problems: PoolProblems):
     `${describeValue(value)} is not the MAC address of an interface: write it like 00:00:5e:00:01:0a`,
   );
   return undefined;
-}
-
-function isAbsent(value: unknown): value is null | undefined {
-  return value === undefined || value === null;
 }

@@ -6,7 +6,7 @@ import { type Address, formatAddress, parseAddress } from '../address/address.js
 import { type Cidr, containsAddress, formatCidr, parseCidr } from '../address/cidr.js';
 import { type BootFile, readBootFiles } from './boot-files.js';
 import { type DhcpOption, readDhcpOptions } from './dhcp-options.js';
-import type { FieldValue, PoolProblems } from './pool-problems.js';
+import { type FieldValue, type PoolProblems, isAbsent } from './pool-problems.js';
 import { readFlag } from './pool-nodes.js';
 
 /** How the guests of a pool get their addresses on layer-2 networks: `spec.guest`, parsed. Absent settings are those of the NAD. */
@@ -230,8 +230,4 @@ function readObject(
 
 function readOptionalObject(place: FieldValue<unknown>, problems: PoolProblems): Record<string, unknown> | undefined {
   return isAbsent(place.value) ? undefined : readObject(place, problems);
-}
-
-function isAbsent(value: unknown): value is null | undefined {
-  return value === undefined || value === null;
 }

@@ -2,7 +2,7 @@ import { POOL_LIMITS } from '../../api/limits.js';
 import { describeValue, isRecord } from '../../api/json.js';
 import { type KubeObject, isBeingDeleted } from '../../api/meta.js';
 import type { Family } from '../address/address.js';
-import type { FieldValue, PoolProblems } from './pool-problems.js';
+import { type FieldValue, type PoolProblems, isAbsent } from './pool-problems.js';
 
 /** Reads the fields of a pool's spec that concern nodes, and its switches. */
 
@@ -65,10 +65,6 @@ export function readFlag({ field, value }: FieldValue<unknown>, problems: PoolPr
   if (typeof value === 'boolean') return value;
   problems.add(field, `${describeValue(value)} is neither true nor false: write one of them, without quotes`);
   return false;
-}
-
-function isAbsent(value: unknown): boolean {
-  return value === undefined || value === null;
 }
 
 type Labels = Readonly<Record<string, string>>;

@@ -23,6 +23,11 @@ export interface WrittenRange extends Range {
   readonly text: string;
 }
 
+/** True for a field that is not set, or null. */
+export function isAbsent(value: unknown): value is null | undefined {
+  return value === undefined || value === null;
+}
+
 /** How many problems are reported. A spec may have a thousand invalid elements. */
 const MAX_PROBLEMS = 20;
 
@@ -43,7 +48,7 @@ export class PoolProblems {
 
   /** Reads the elements of a list; none if it is absent. */
   readList(field: string, value: unknown, max: number): FieldValue<unknown>[] {
-    if (value === undefined || value === null) return [];
+    if (isAbsent(value)) return [];
     if (!Array.isArray(value)) {
       this.add(field, `${describeValue(value)} is not a list: write one of at most ${max} elements`);
       return [];

@@ -9,7 +9,7 @@ import { RangeSet } from '../address/ranges.js';
 import { type PoolGuard, readGuard } from './guard.js';
 import { type GuestDelivery, readGuest } from './guest.js';
 import { readBlockSize, readFlag, readNodeSelector, readStickyForClaims } from './pool-nodes.js';
-import { type PoolProblem, PoolProblems } from './pool-problems.js';
+import { type PoolProblem, PoolProblems, isAbsent } from './pool-problems.js';
 import { type Subnet, readSubnet } from './subnet.js';
 
 export type { PoolProblem } from './pool-problems.js';
@@ -154,7 +154,7 @@ function readSubnets(value: unknown, problems: PoolProblems): Subnet[] {
 }
 
 function readNamespaces(value: unknown, problems: PoolProblems): ReadonlySet<string> | undefined {
-  if (value === undefined || value === null) return undefined;
+  if (isAbsent(value)) return undefined;
   const field = 'spec.namespaces';
   if (Array.isArray(value) && value.length === 0) {
     problems.add(field, 'is empty, so the pool serves no namespace: remove the field to serve all namespaces');
@@ -171,7 +171,7 @@ function readNamespaces(value: unknown, problems: PoolProblems): ReadonlySet<str
 }
 
 function readCooldownMs(value: unknown, problems: PoolProblems): number {
-  if (value === undefined || value === null) return 0;
+  if (isAbsent(value)) return 0;
   if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= POOL_LIMITS.cooldownSeconds)
     return value * 1000;
   problems.add(
@@ -182,7 +182,7 @@ function readCooldownMs(value: unknown, problems: PoolProblems): number {
 }
 
 function readStickyMs(value: unknown, problems: PoolProblems): number {
-  if (value === undefined || value === null) return 0;
+  if (isAbsent(value)) return 0;
   const field = 'spec.stickyMAC.ttl';
   const ttl = problems.readText(field, isRecord(value) ? value.ttl : undefined, '24h');
   if (ttl === undefined) return 0;

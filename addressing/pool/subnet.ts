@@ -13,7 +13,7 @@ import {
   parseRange,
   rangeOf,
 } from '../address/cidr.js';
-import type { FieldValue, PoolProblems, WrittenRange } from './pool-problems.js';
+import { type FieldValue, type PoolProblems, type WrittenRange, isAbsent } from './pool-problems.js';
 import { RangeSet } from '../address/ranges.js';
 
 /** One subnet of a pool. */
@@ -119,7 +119,7 @@ function readSubnetRange(place: FieldValue<unknown>, cidr: Cidr, problems: PoolP
 
 function readGateway(place: FieldValue<unknown>, cidr: Cidr, problems: PoolProblems): Address | undefined {
   const { field, value } = place;
-  if (value === undefined || value === null) return undefined;
+  if (isAbsent(value)) return undefined;
   const gateway = problems.parseText(place, '10.0.0.1', parseAddress);
   if (gateway === undefined) return undefined;
   const text = formatAddress(gateway);
