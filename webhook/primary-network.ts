@@ -1,4 +1,4 @@
-import { AddressError, formatAddress, formatFamily, parseAddressOrPrefix } from '../addressing/address/address.js';
+import { formatAddress, formatFamily, parseAddressOrPrefix, parseIfValid } from '../addressing/address/address.js';
 import { type Cidr, containsAddress, networkOf } from '../addressing/address/cidr.js';
 import { describeValue } from '../api/json.js';
 import type { VirtualMachineInstance } from '../api/kubevirt.js';
@@ -247,13 +247,8 @@ function readSubnets(text: string): Cidr[] | { problem: string } {
 }
 
 function readSubnet(text: string): Cidr | undefined {
-  try {
-    const { address, prefixLength } = parseAddressOrPrefix(text);
-    return prefixLength === undefined ? undefined : networkOf(address, prefixLength);
-  } catch (error) {
-    if (error instanceof AddressError) return undefined;
-    throw error;
-  }
+  const { address, prefixLength } = parseIfValid(parseAddressOrPrefix, text) ?? {};
+  return address === undefined || prefixLength === undefined ? undefined : networkOf(address, prefixLength);
 }
 
 /**

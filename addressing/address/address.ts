@@ -46,9 +46,13 @@ export function parseAddressOrPrefix(text: string): { address: Address; prefixLe
 
 /** Returns the address of a text as {@link parseAddressOrPrefix} reads it; undefined if it is invalid or no text. */
 export function readAddress(text: unknown): Address | undefined {
-  if (typeof text !== 'string') return undefined;
+  return typeof text === 'string' ? parseIfValid(parseAddressOrPrefix, text)?.address : undefined;
+}
+
+/** Returns what the parser reads; undefined if it throws an {@link AddressError}. */
+export function parseIfValid<T>(parse: (text: string) => T, text: string): T | undefined {
   try {
-    return parseAddressOrPrefix(text).address;
+    return parse(text);
   } catch (error) {
     if (error instanceof AddressError) return undefined;
     throw error;

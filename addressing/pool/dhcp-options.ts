@@ -1,7 +1,7 @@
 import type { GuestDhcpOption } from '../../api/address-pool.js';
 import { describeValue, isRecord } from '../../api/json.js';
 import { GUEST_LIMITS } from '../../api/limits.js';
-import { type Address, parseAddress } from '../address/address.js';
+import { parseAddress, parseIfValid } from '../address/address.js';
 import type { FieldValue, PoolProblems } from './pool-problems.js';
 
 /** An option of DHCP as it is sent. */
@@ -64,18 +64,10 @@ export function readDhcpOptions(
 function encodeAddresses(text: string, family: 4 | 6): Buffer | undefined {
   const bits = family === 4 ? 32 : 128;
   const parts = text.split(',');
-  const addresses = parts.length * (bits / 8) > 255 ? [] : parts.flatMap((part) => readAddress(part) ?? []);
+  const addresses = parts.length * (bits / 8) > 255 ? [] : parts.flatMap((part) => parseIfValid(parseAddress, part) ?? []);
   if (addresses.length < parts.length || addresses.some((each) => each.family !== family)) return undefined;
   const digits = addresses.map(({ value }) => value.toString(16).padStart(bits / 4, '0'));
   return Buffer.from(digits.join(''), 'hex');
-}
-
-function readAddress(text: string): Address | undefined {
-  try {
-    return parseAddress(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function encodeInteger(text: string, bytes: number): Buffer | undefined {

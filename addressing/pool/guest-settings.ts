@@ -1,5 +1,5 @@
 import type { NadGuestOptions } from '../../api/networks/nad-guests.js';
-import { type Address, AddressError, parseAddress } from '../address/address.js';
+import { type Address, parseAddress, parseIfValid } from '../address/address.js';
 import { type Cidr, containsAddress, parseCidr } from '../address/cidr.js';
 import { MIN_IPV6_MTU, isDomain } from './guest.js';
 import type { Pool, Subnet } from './pool.js';
@@ -25,7 +25,7 @@ export function guestSettings(pool: Pool, nad: NadGuestOptions = {}, subnets = p
 }
 
 function fromNad(pool: Pool, { dns, routes = [], mtu }: NadGuestOptions, subnets: readonly Subnet[]) {
-  const nameservers = (dns?.nameservers ?? []).flatMap((text) => parsed(parseAddress, text) ?? []);
+  const nameservers = (dns?.nameservers ?? []).flatMap((text) => parseIfValid(parseAddress, text) ?? []);
   return {
     dns: { nameservers, search: (dns?.search ?? []).filter(isDomain) },
     routes: usableRoutes(subnets, routes),
@@ -43,19 +43,10 @@ function usableRoutes(
   routes: NonNullable<NadGuestOptions['routes']>,
 ): GuestSettings['routes'] {
   return routes.flatMap((route) => {
-    const destination = parsed(parseCidr, route.destination);
+    const destination = parseIfValid(parseCidr, route.destination);
     if (destination === undefined || destination.prefixLength === 0) return [];
     const subnet = subnets.find((each) => each.cidr.family === destination.family && each.gateway !== undefined);
-    const gateway = route.gateway === undefined ? subnet?.gateway : parsed(parseAddress, route.gateway);
+    const gateway = route.gateway === undefined ? subnet?.gateway : parseIfValid(parseAddress, route.gateway);
     return gateway?.family === destination.family ? { destination, gateway } : [];
   });
-}
-
-function parsed<T>(parse: (text: string) => T, text: string): T | undefined {
-  try {
-    return parse(text);
-  } catch (error) {
-    if (error instanceof AddressError) return undefined;
-    throw error;
-  }
 }
