@@ -31,23 +31,7 @@ interface AdmissionComponentOptions {
 }
 
 /** A component that serves admission reviews. Any number of replicas may serve at the same time. */
-export interface AdmissionComponent extends Component {
-  /** The port of the server, after the start. */
-  readonly port: number;
-}
-
-/**
- * @param context its log is used without changes
- * @throws {Error} if the bind address is `0`
- */
-export function createAdmissionComponent(
-  context: ProcessContext,
-  options: AdmissionComponentOptions,
-): AdmissionComponent {
-  return new AdmissionServerComponent(context, options);
-}
-
-class AdmissionServerComponent implements AdmissionComponent {
+export class AdmissionComponent implements Component {
   readonly name: string;
   readonly #context: ProcessContext;
   readonly #server: AdmissionServer;
@@ -55,6 +39,10 @@ class AdmissionServerComponent implements AdmissionComponent {
   readonly #clientCa: ClientCa | undefined;
   readonly notice: () => string | undefined;
 
+  /**
+   * @param context its log is used without changes
+   * @throws {Error} if the bind address is `0`
+   */
   constructor(context: ProcessContext, options: AdmissionComponentOptions) {
     const { bindAddress, bindFlag, certificate, metrics } = options;
     const { clientCaFile, clientAllowedNames } = options.clients;
@@ -78,6 +66,7 @@ class AdmissionServerComponent implements AdmissionComponent {
     this.#certificates = createCertificateSource(context, { ...certificate, metrics });
   }
 
+  /** The port of the server, after the start. */
   get port(): number {
     return this.#server.port;
   }

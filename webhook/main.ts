@@ -1,6 +1,6 @@
 import type { AddressPool } from '../api/address-pool.js';
 import { ADDRESS_POOLS, MUTATING_WEBHOOK_CONFIGURATIONS } from '../kube/resources.js';
-import { type AdmissionComponent, createAdmissionComponent } from '../admission/component.js';
+import { AdmissionComponent } from '../admission/component.js';
 import type { WebhookConfig } from '../process/config/config.js';
 import type { ProcessContext } from '../process/context.js';
 import { createPersistentIPsGate } from '../cluster/persistent-ips-gate.js';
@@ -46,7 +46,7 @@ export function createWebhook(shared: ProcessContext, config: WebhookConfig): Ad
       return reviewer.answer(body, arrivedAt);
     };
   const capacity = createCapacityAdmission(context, config, { podReviewer, metrics });
-  return createAdmissionComponent(context, {
+  return new AdmissionComponent(context, {
     name: NAME,
     bindAddress: config.webhookBindAddress,
     bindFlag: 'webhook-bind-address',

@@ -1,5 +1,5 @@
 import { VALIDATING_WEBHOOK_CONFIGURATIONS } from '../../kube/resources.js';
-import { type AdmissionComponent, createAdmissionComponent } from '../../admission/component.js';
+import { AdmissionComponent } from '../../admission/component.js';
 import type { ClientConfig } from '../../process/config/admission-config.js';
 import type { IpamConfig } from '../../process/config/config.js';
 import type { ProcessContext } from '../../process/context.js';
@@ -44,7 +44,7 @@ export function createValidationWebhook(
   const view: ValidationView = { ...deps, minCooldownMs: minCooldownMs(config.maxStalenessMs) };
   const options = { view, waitForSync: () => waitForSync(context), log, metrics, clock };
   const [pools, nads] = [createPoolReviewer(options), createNadReviewer(options)];
-  return createAdmissionComponent(context, {
+  return new AdmissionComponent(context, {
     name: NAME,
     bindAddress: config.validationBindAddress,
     bindFlag: 'validation-bind-address',
