@@ -6,7 +6,7 @@ import { createAuditLog } from './audit/create-audit-log.js';
 import { UnhonouredClaims } from './claims/reports/unhonoured-claims.js';
 import { UnleasedAddresses } from './claims/running/unleased-addresses.js';
 import { UnservedOwners } from './claims/reports/unserved-owners.js';
-import { createCollector } from './collector/collector.js';
+import { Collector } from './collector/collector.js';
 import { createCollectorReport } from './collector/report.js';
 import { IpamMetrics } from './metrics.js';
 import { ServedNetworksWriter } from './pools/served-networks.js';
@@ -40,7 +40,7 @@ class Ipam implements ElectedWork {
     });
     const { gate } = this.#reconcilers;
     const [claims, pods, networks] = [watched.claims.cache, watched.pods.cache, watched.networks.cache];
-    const collector = createCollector({
+    const collector = new Collector({
       ...{ config, book, client, clock, users, directory, gate, claims: watched.claims, pods: watched.pods },
       nodes: watched.nodes,
       report: createCollectorReport({ log, metrics, events }),

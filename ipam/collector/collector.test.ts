@@ -7,7 +7,7 @@ import { silentLogger } from '../../kube/log.js';
 import { DEFAULT_FEATURE_GATES } from '../../process/config/feature-gates.js';
 import { Metrics } from '../../process/metrics.js';
 import { ManualClock } from '../../test/manual-clock.js';
-import { type Collector, UnseenLeaseCheck, createCollector } from './collector.js';
+import { Collector, UnseenLeaseCheck } from './collector.js';
 import { MAX_RELEASED_LEASES } from './expiry-queue.js';
 import { createCollectorReport } from './report.js';
 import { LeakWorld, READ_FAULTS } from './testing/leak-world.js';
@@ -28,7 +28,7 @@ class Bed {
     world.cacheNow = () => clock.now();
     const event = ({ kind, metadata }: EventSubject, type: string, reason: string, message: string) =>
       void this.events.push(`${type} ${reason} on ${kind} ${metadata.name}: ${message}`);
-    this.collector = createCollector({
+    this.collector = new Collector({
       ...world.deps,
       clock,
       directory: directory as never,

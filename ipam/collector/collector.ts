@@ -32,20 +32,11 @@ interface CollectorDeps {
   readonly config: Pick<IpamConfig, 'collectAfterMs' | 'agentNamespace' | 'maxStalenessMs' | 'featureGates'>;
 }
 
-/** Releases leaked leases, and deletes released ones after their time. */
-export interface Collector {
-  /** Starts to work. All caches must be filled. May be called again after {@link stop}. */
-  start(): void;
-  /** Stops, and resolves after the last write. */
-  stop(): Promise<void>;
-}
-
-/** Creates the collector. Create only one per process, because it never stops following the lease book. */
-export function createCollector(deps: CollectorDeps): Collector {
-  return new LeaseCollector(deps);
-}
-
-class LeaseCollector implements Collector {
+/**
+ * Releases leaked leases, and deletes released ones after their time. Create only one per process, because it never stops following the lease
+ * book.
+ */
+export class Collector {
   readonly #deps: CollectorDeps;
   readonly #expiry: Expiry;
   #rounds: PeriodicTask | undefined;
@@ -66,6 +57,7 @@ class LeaseCollector implements Collector {
     });
   }
 
+  /** All caches must be filled. May be called again after {@link stop}. */
   start(): void {
     const { clock, config, gate } = this.#deps;
     const leaks = new LeakSearch({ ...this.#deps, ...config });
@@ -80,6 +72,7 @@ class LeaseCollector implements Collector {
     this.#rounds.start();
   }
 
+  /** Resolves after the last write. */
   async stop(): Promise<void> {
     await Promise.all([this.#expiry.stop(), this.#rounds?.stop()]);
     this.#deps.report.clear();
