@@ -2,7 +2,7 @@ import { type BlockAction, writeOf } from '../../ipam/blocks/action.js';
 import { BlockBook } from '../../ipam/blocks/block-book.js';
 import { ClaimShortages, NodeLeaseCounts } from '../../ipam/blocks/node-demand.js';
 import { type BlockViews, observeBlocks } from '../../ipam/blocks/observe.js';
-import { type BlockPolicy, PlanStates } from '../../ipam/blocks/observed-pool.js';
+import type { BlockPolicy, PlanState } from '../../ipam/blocks/observed-pool.js';
 import { planBlocks } from '../../ipam/blocks/plan.js';
 import { PoolSlices } from '../../ipam/blocks/slice-occupancy.js';
 import type { Address } from '../../addressing/address/address.js';
@@ -38,7 +38,7 @@ export class SimulatedIpam {
   readonly blocks = new BlockBook();
   readonly slices: PoolSlices;
   readonly #views: BlockViews;
-  readonly #memories = new PlanStates();
+  #planned: PlanState = new Map();
   readonly #pressure = new ClaimShortages();
   readonly #leaseFeed: LaggingFeed<LeaseRecord>;
   readonly #blockFeed: LaggingFeed<BlockRecord>;
@@ -127,8 +127,8 @@ export class SimulatedIpam {
     this.#blockFeed.read();
     const observed = observeBlocks(pool.name, this.#views, { 4: RangeSet.EMPTY, 6: RangeSet.EMPTY });
     const terms = { policy: POLICY, now: time.now() };
-    const { actions, state } = planBlocks(observed, this.#memories.of(pool.name), terms);
-    this.#memories.set(pool.name, state);
+    const { actions, state } = planBlocks(observed, this.#planned, terms);
+    this.#planned = state;
     for (const action of actions) this.#apply(action);
     return actions.length;
   }

@@ -68,20 +68,3 @@ export interface BlockState {
 
 /** By UID of the block. */
 export type PlanState = ReadonlyMap<string, BlockState>;
-
-/** The states of one term of leadership, by pool. */
-export class PlanStates {
-  readonly #ofPool = new Map<string, PlanState>();
-
-  of(pool: string): PlanState {
-    return this.#ofPool.get(pool) ?? EMPTY_STATE;
-  }
-
-  /** @param state of the last plan */
-  set(pool: string, state: PlanState): void {
-    if (state.size === 0) this.#ofPool.delete(pool);
-    else this.#ofPool.set(pool, state);
-  }
-}
-
-const EMPTY_STATE: PlanState = new Map();

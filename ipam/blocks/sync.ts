@@ -9,7 +9,7 @@ import { type BlockClient, type BlockOutcome, applyBlockAction } from './apply.j
 import type { BlockBook } from './block-book.js';
 import type { BlockMetrics } from './metrics.js';
 import { type BlockViews, observeBlocks } from './observe.js';
-import { type BlockPolicy, PlanStates } from './observed-pool.js';
+import type { BlockPolicy, PlanState } from './observed-pool.js';
 import { planBlocks } from './plan.js';
 import type { LentAddresses } from '../../addressing/allocator/address-space.js';
 
@@ -35,7 +35,8 @@ const STALE_CACHE_RETRY_MS = 5_000;
 export function createBlockSync(
   dependencies: BlockSyncDependencies,
 ): (pool: string, signal?: AbortSignal) => Promise<SyncResult> {
-  const states = new PlanStates();
+  /** By pool: the state after its last plan. */
+  const states = new Map<string, PlanState>();
   const unusable = new UnusableSlices();
   /** Clock time in ms, by pool. */
   const nextSyncAt = new Map<string, number>();
@@ -46,10 +47,11 @@ export function createBlockSync(
     const inMs = (nextSyncAt.get(pool) ?? now) - now;
     if (inMs > 0) return { earlyByMs: inMs };
     const observed = observeBlocks(pool, dependencies, unusable.of(pool, now));
-    const { actions, state, requeueAt } = planBlocks(observed, states.of(pool), { policy, now });
+    const { actions, state, requeueAt } = planBlocks(observed, states.get(pool) ?? new Map(), { policy, now });
     states.set(pool, state);
     nextSyncAt.set(pool, now + (actions.length > 0 ? BUSY_MS : CALM_MS));
-    if (observed.phase === 'ended' && observed.blocks.length === 0) nextSyncAt.delete(pool);
+    const isGone = observed.phase === 'ended' && observed.blocks.length === 0;
+    if (isGone) for (const memory of [states, nextSyncAt]) memory.delete(pool);
     const execution = new PlanExecution(dependencies, unusable, signal);
     await execution.run(actions);
     if (execution.retryMs !== undefined) return { requeueAfterMs: execution.retryMs };

@@ -2,7 +2,7 @@ import type { LeaseWrite } from '../../../../api/address-lease.js';
 import { BlockRelease, ReleaseReason } from '../../../../api/address-block.js';
 import { type BlockAction, writeOf } from '../../action.js';
 import { planBlocks } from '../../plan.js';
-import { PlanStates } from '../../observed-pool.js';
+import type { PlanState } from '../../observed-pool.js';
 import {
   type LeaseRecord,
   createLease,
@@ -28,7 +28,7 @@ export const CACHES = ['blocks', 'leases', 'nodes', 'pools'] as const;
 export class ModelIpam {
   readonly #cluster: BlockCluster;
   readonly #writer: Writer;
-  readonly #states = new PlanStates();
+  #state: PlanState = new Map();
   readonly #caches;
   readonly #claimShortageAt: Partial<Record<Family, number>> = {};
   /** The number of writes of its last sync without an answer. */
@@ -69,8 +69,8 @@ export class ModelIpam {
       claimShortageAt: this.#claimShortageAt,
     };
     const terms = { policy: POLICY, now: this.#cluster.now };
-    const { actions, state } = planBlocks(observePool(known), this.#states.of('blue'), terms);
-    this.#states.set('blue', state);
+    const { actions, state } = planBlocks(observePool(known), this.#state, terms);
+    this.#state = state;
     for (const action of actions) {
       if (action.kind === 'reclaim') expectUnused(action.block, known.leases);
       if (action.kind === 'lend') {
