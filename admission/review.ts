@@ -29,6 +29,21 @@ export class ReviewError extends Error {
   override readonly name = 'ReviewError';
 }
 
+/** The reviewed object violates the schema of the API server. The message names the path, the value and what was expected. */
+export class MalformedObjectError extends Error {
+  override readonly name = 'MalformedObjectError';
+
+  constructor(path: string, value: unknown, wanted: string) {
+    super(`${path} is ${describeValue(value)}, not ${wanted}`);
+  }
+}
+
+/** @throws {MalformedObjectError} */
+export function requireRecord(value: unknown, path: string): Record<string, unknown> {
+  if (isRecord(value)) return value;
+  throw new MalformedObjectError(path, value, 'an object');
+}
+
 const API_VERSION = 'admission.k8s.io/v1';
 const KIND = 'AdmissionReview';
 /** The API server's limit. */

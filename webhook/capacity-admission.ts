@@ -3,11 +3,11 @@ import { joinKey } from '../api/meta.js';
 import type { Clock } from '../kube/clock.js';
 import type { Logger } from '../kube/log.js';
 import type { AdmissionMetrics } from '../admission/metrics.js';
-import { type AdmissionRequest, type AdmissionResponse, Reviewer } from '../admission/review.js';
+import { type AdmissionRequest, type AdmissionResponse, MalformedObjectError, Reviewer } from '../admission/review.js';
 import type { PoolDirectory } from '../addressing/directory/directory.js';
 import type { ParsedNad } from '../cluster/transforms.js';
 import { type CapacityReview, type CapacityContext, reviewCapacity } from './capacity-requests.js';
-import { MalformedPodError, readPod } from './reviewed-pod.js';
+import { readPod } from './reviewed-pod.js';
 import type { PodReviewer } from './pod-reviewer.js';
 
 interface CapacityAdmissionOptions {
@@ -50,7 +50,7 @@ export class CapacityAdmission extends Reviewer {
       if (patch.length > 0) log.debug({ ...subject, patch }, 'added requests for its addresses');
       return { allowed: true, patch, warnings };
     } catch (error) {
-      if (!(error instanceof MalformedPodError)) throw error;
+      if (!(error instanceof MalformedObjectError)) throw error;
       return { allowed: true, warnings: [`the scheduler does not count the addresses of this pod: ${error.message}`] };
     }
   }

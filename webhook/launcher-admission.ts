@@ -3,9 +3,9 @@ import { LAUNCHER_CREATOR } from '../api/names.js';
 import { controllingVmi } from '../api/pod.js';
 import type { Clock } from '../kube/clock.js';
 import type { Logger } from '../kube/log.js';
-import { type AdmissionRequest, type AdmissionResponse, Reviewer } from '../admission/review.js';
+import { type AdmissionRequest, type AdmissionResponse, MalformedObjectError, Reviewer } from '../admission/review.js';
 import { annotationPath } from './networks-annotation.js';
-import { MalformedPodError, readPod } from './reviewed-pod.js';
+import { readPod } from './reviewed-pod.js';
 import type { KubeVirtControllerSource } from '../cluster/kubevirt-controller.js';
 import type { PodReviewer } from './pod-reviewer.js';
 import type { WebhookMetrics } from './metrics.js';
@@ -53,7 +53,7 @@ export class LauncherAdmission extends Reviewer {
       const decision = await this.#options.podReviewer.review(review);
       return this.#answerFor(review, decision);
     } catch (error) {
-      if (!(error instanceof MalformedPodError)) throw error;
+      if (!(error instanceof MalformedObjectError)) throw error;
       return { allowed: false, reason: error.message, code: 400 };
     }
   }

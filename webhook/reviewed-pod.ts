@@ -1,21 +1,16 @@
-import { describeValue, isRecord } from '../api/json.js';
+import { MalformedObjectError, requireRecord } from '../admission/review.js';
 import type { OwnerReference } from '../api/meta.js';
 import type { Pod } from '../api/pod.js';
-
-/** The reviewed object is not a pod. The message names the path, the value and what was expected. */
-export class MalformedPodError extends Error {
-  override readonly name = 'MalformedPodError';
-}
 
 /**
  * Reads the metadata of a pod in a review. The pod is never written back, so unknown fields are not lost.
  * @param path of the pod in the review, for messages
- * @throws {MalformedPodError}
+ * @throws {MalformedObjectError}
  */
 export function readPod(object: unknown, path: string): Pod {
-  const metadata = readRecord(readRecord(object, path).metadata, `${path}.metadata`);
+  const metadata = requireRecord(requireRecord(object, path).metadata, `${path}.metadata`);
   const name = metadata.name ?? metadata.generateName ?? '';
-  if (typeof name !== 'string') throw malformed(`${path}.metadata.name`, name, 'a string');
+  if (typeof name !== 'string') throw new MalformedObjectError(`${path}.metadata.name`, name, 'a string');
   return {
     metadata: {
       name,
@@ -26,30 +21,23 @@ export function readPod(object: unknown, path: string): Pod {
   };
 }
 
-function readRecord(value: unknown, path: string): Record<string, unknown> {
-  if (isRecord(value)) return value;
-  throw malformed(path, value, 'an object');
-}
-
 function readStringMap(value: unknown, path: string): Record<string, string> {
-  const record = readRecord(value ?? {}, path);
+  const record = requireRecord(value ?? {}, path);
   for (const key in record) {
-    if (typeof record[key] !== 'string') throw malformed(`${path}[${JSON.stringify(key)}]`, record[key], 'a string');
+    if (typeof record[key] !== 'string')
+      throw new MalformedObjectError(`${path}[${JSON.stringify(key)}]`, record[key], 'a string');
   }
   return record as Record<string, string>;
 }
 
 function readOwnerReferences(value: unknown, path: string): OwnerReference[] {
-  if (!Array.isArray(value)) throw malformed(path, value, 'a list');
+  if (!Array.isArray(value)) throw new MalformedObjectError(path, value, 'a list');
   return value.map((entry: unknown, index) => {
-    const owner = readRecord(entry, `${path}[${index}]`);
+    const owner = requireRecord(entry, `${path}[${index}]`);
     for (const key of ['apiVersion', 'kind', 'name', 'uid']) {
-      if (typeof owner[key] !== 'string') throw malformed(`${path}[${index}].${key}`, owner[key], 'a string');
+      if (typeof owner[key] !== 'string')
+        throw new MalformedObjectError(`${path}[${index}].${key}`, owner[key], 'a string');
     }
     return owner as unknown as OwnerReference;
   });
-}
-
-function malformed(path: string, value: unknown, wanted: string): MalformedPodError {
-  return new MalformedPodError(`${path} is ${describeValue(value)}, not ${wanted}`);
 }

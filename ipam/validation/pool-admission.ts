@@ -1,11 +1,10 @@
-import { type AdmissionRequest, type AdmissionResponse, Reviewer } from '../../admission/review.js';
 import {
+  type AdmissionRequest,
+  type AdmissionResponse,
   MalformedObjectError,
-  type ValidationAdmissionOptions,
-  answerReview,
-  denyResource,
-  readPoolObject,
-} from './review-answer.js';
+  Reviewer,
+} from '../../admission/review.js';
+import { type ValidationAdmissionOptions, answerReview, denyResource, readPoolObject } from './review-answer.js';
 import { type PoolReview, reviewPool } from './pool-review.js';
 
 const POOL_RESOURCE = 'ipam.holdfast.dev/v1alpha1/addresspools';

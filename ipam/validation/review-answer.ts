@@ -1,16 +1,11 @@
 import type { AdmissionMetrics } from '../../admission/metrics.js';
-import type { AdmissionResponse } from '../../admission/review.js';
+import { type AdmissionResponse, MalformedObjectError, requireRecord } from '../../admission/review.js';
 import type { AddressPool } from '../../api/address-pool.js';
-import { describeValue, isRecord } from '../../api/json.js';
+import { isRecord } from '../../api/json.js';
 import type { NetworkAttachmentDefinition } from '../../api/networks/network-attachment.js';
 import type { Clock } from '../../kube/clock.js';
 import type { Logger } from '../../kube/log.js';
 import type { ValidationResult, ValidationView } from './review.js';
-
-/** The reviewed object violates the schema of the API server. The message names the path, the value and what is expected. */
-export class MalformedObjectError extends Error {
-  override readonly name = 'MalformedObjectError';
-}
 
 /**
  * @param path the path of the pool in the review, for messages
@@ -18,7 +13,7 @@ export class MalformedObjectError extends Error {
  */
 export function readPoolObject(value: unknown, path: string): AddressPool {
   const { metadata, object: pool } = readObject(value, path);
-  if (!isRecord(pool.spec)) throw malformed(`${path}.spec`, pool.spec, 'an object');
+  requireRecord(pool.spec, `${path}.spec`);
   return { ...pool, metadata } as unknown as AddressPool;
 }
 
@@ -33,16 +28,11 @@ export function readNadObject(value: unknown, path: string, namespace: string): 
 }
 
 function readObject(value: unknown, path: string) {
-  if (!isRecord(value)) throw malformed(path, value, 'an object');
-  const { metadata } = value;
-  if (!isRecord(metadata)) throw malformed(`${path}.metadata`, metadata, 'an object');
+  const object = requireRecord(value, path);
+  const metadata = requireRecord(object.metadata, `${path}.metadata`);
   const name = metadata.name ?? '';
-  if (typeof name !== 'string') throw malformed(`${path}.metadata.name`, name, 'a string');
-  return { object: value, metadata: { ...metadata, name } };
-}
-
-function malformed(path: string, value: unknown, wanted: string): MalformedObjectError {
-  return new MalformedObjectError(`${path} is ${describeValue(value)}, not ${wanted}`);
+  if (typeof name !== 'string') throw new MalformedObjectError(`${path}.metadata.name`, name, 'a string');
+  return { object, metadata: { ...metadata, name } };
 }
 
 /** The dependencies of the pool and NAD reviews. */
