@@ -187,12 +187,6 @@ export function leaseOwnerOf(claim: IPAMClaim): LeaseOwner {
   return { kind: IPAM_CLAIM_KIND, namespace, name, uid, ...(isUid && { workloadUID }) };
 }
 
-/** The part of a LeaseRecord that is used here. */
-interface HeldRecord {
-  readonly owner?: LeaseOwner;
-  readonly releasedAt?: number;
-}
-
 /** The part of a LeaseRequest that is used here. */
 interface TakeoverRequest {
   readonly owner: LeaseOwner;
@@ -203,7 +197,10 @@ interface TakeoverRequest {
  * True if the lease may pass from a launcher, which holds it, to the claim of its VM. One write changes the owner, so that the address is
  * never free in between: the VM runs with it.
  */
-export function mayTakeOver({ owner, releasedAt }: HeldRecord, request: TakeoverRequest): boolean {
+export function mayTakeOver(
+  { owner, releasedAt }: Pick<LeaseRecord, 'owner' | 'releasedAt'>,
+  request: TakeoverRequest,
+): boolean {
   if (owner?.kind !== 'Pod' || releasedAt !== undefined) return false;
   const isOfNamespace = owner.namespace === request.owner.namespace && request.owner.kind === 'IPAMClaim';
   return isOfNamespace && request.launchers?.has(owner.uid) === true;

@@ -2,13 +2,7 @@ import type { Family } from '../../addressing/address/address.js';
 import { containsAddress } from '../../addressing/address/cidr.js';
 import type { BlockRecord } from '../../addressing/block/block.js';
 import { type LeaseRecord, isHeldByPod } from '../../addressing/lease/lease.js';
-import type { LeaseChange } from '../leases/lease-book.js';
-
-/** The part of LeaseBook that is used here. */
-interface LeaseChanges {
-  all(): Iterable<LeaseRecord>;
-  onChange(handler: (change: LeaseChange) => void): void;
-}
+import type { LeaseBook } from '../leases/lease-book.js';
 
 /** The leases of one pool that pods of one node hold. */
 class NodePoolLeases {
@@ -22,7 +16,7 @@ class NodePoolLeases {
 export class NodeLeaseCounts {
   readonly #pools = new Map<string, Map<string, NodePoolLeases>>();
 
-  constructor(book: LeaseChanges) {
+  constructor(book: Pick<LeaseBook, 'all' | 'onChange'>) {
     for (const lease of book.all()) this.#add(lease);
     book.onChange(({ before, after }) => {
       if (before !== undefined) this.#delete(before);

@@ -21,13 +21,14 @@ import { type DerivationPlan, planDerivation } from './derivation.js';
 import type { NadEvents } from './pool-events.js';
 import { MAX_READ_NADS, type NadEvent } from './requested-pools.js';
 import { countBlockingLeases } from './status.js';
-import type { CountedLeases, PoolUsage } from './usage.js';
+import type { PoolUsage } from './usage.js';
+import type { LeaseBook } from '../leases/lease-book.js';
 
 export interface NetworkSyncDependencies {
   client: Pick<Client, 'create' | 'patch' | 'delete'>;
   pools: Pick<Cache<AddressPool>, 'get' | 'byIndex'>;
   directory: PoolDirectory;
-  book: CountedLeases;
+  book: Pick<LeaseBook, 'ofPool'>;
   usage: PoolUsage;
   rightsOf: NadRightsLookup;
   clock: Pick<Clock, 'now'>;

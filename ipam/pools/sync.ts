@@ -21,6 +21,7 @@ import {
   planNetwork,
   syncNetwork,
 } from './network-sync.js';
+import type { LeaseBook } from '../leases/lease-book.js';
 import { NadEvents, recordConditionEvents } from './pool-events.js';
 import type { PoolMetrics } from './metrics.js';
 import { type PoolStatusInput, countBlockingLeases, conditionsOf, countsOf, usesOf } from './status.js';
@@ -32,6 +33,7 @@ import { MAX_NAMED } from './named-leases.js';
 type PoolClient = Pick<Client, 'create' | 'patch' | 'delete' | 'listAs'>;
 
 export interface PoolsDependencies extends NetworkSyncDependencies {
+  book: Pick<LeaseBook, 'get' | 'ofPool' | 'quarantined' | 'space' | 'setPool'>;
   client: PoolClient;
   pools: Pick<Cache<AddressPool>, 'get' | 'size' | 'byIndex'>;
   overlaps: Pick<SegmentOverlapTracker, 'messageFor' | 'start'>;

@@ -4,14 +4,13 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { objectKey } from '../../api/meta.js';
 import type { ObjectChange } from '../../kube/informers/informer.js';
 import { type ParsedNad, changesNetwork } from '../../cluster/transforms.js';
-import type { Address } from '../../addressing/address/address.js';
 import { derivedPoolName } from '../../addressing/pool/derived-pool.js';
 import { type LeaseRecord, isHeldOrReserved } from '../../addressing/lease/lease.js';
 import { affectedPools } from '../../addressing/directory/affected.js';
 import type { NetworkChanges, PoolChanges, PoolDirectory } from '../../addressing/directory/directory.js';
 import { networkKey } from '../../addressing/directory/resolution.js';
-import type { LeaseChange } from '../leases/lease-book.js';
-import type { CountedLeases, PoolUsage } from './usage.js';
+import type { LeaseBook, LeaseChange } from '../leases/lease-book.js';
+import type { PoolUsage } from './usage.js';
 
 /** Maps changes to the keys that must be synced: names of pools, and `namespace/network` of NADs. */
 
@@ -21,7 +20,7 @@ interface ChangeSource<S> {
 
 interface PoolSources extends PoolChanges {
   claims: ChangeSource<ObjectChange<IPAMClaim>>;
-  book: CountedLeases & { onAddressFreed(handler: (addressSpace: string, address: Address) => void): void };
+  book: Pick<LeaseBook, 'removePool' | 'onChange' | 'onAddressFreed'>;
   /** The keys of claims whose pods changed. */
   pods: ChangeSource<string>;
   directory: PoolDirectory;

@@ -6,10 +6,11 @@ import { ManualClock } from '../../test/manual-clock.js';
 import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import { compilePool } from '../../addressing/pool/pool.js';
 import type { LeaseChange } from '../leases/lease-book.js';
-import { type CountedLeases, type LeaseCounts, PoolUsage } from './usage.js';
+import type { LeaseBook } from '../leases/lease-book.js';
+import { type LeaseCounts, PoolUsage } from './usage.js';
 
 /** Leases that a test changes. */
-class Leases implements Pick<CountedLeases, 'get' | 'ofPool' | 'ofClaim' | 'onChange'> {
+class Leases implements Pick<LeaseBook, 'get' | 'ofPool' | 'ofClaim' | 'onChange'> {
   readonly #records = new Map<string, LeaseRecord>();
   readonly #handlers: ((change: LeaseChange) => void)[] = [];
 
@@ -56,7 +57,7 @@ describe('the leases of a pool that are counted in slices', () => {
   });
 
   function usageOf(used: () => boolean): PoolUsage {
-    return new PoolUsage(leases as unknown as CountedLeases, used);
+    return new PoolUsage(leases, used);
   }
 
   function lease(address: string): LeaseRecord {

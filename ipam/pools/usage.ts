@@ -3,25 +3,11 @@ import { joinKey, splitKey } from '../../api/meta.js';
 import type { Clock } from '../../kube/clock.js';
 import { forEachInSlices } from '../../kube/run-in-slices.js';
 import type { PoolDirectory } from '../../addressing/directory/directory.js';
-import type { AddressSpace } from '../../addressing/allocator/address-space.js';
 import type { Family } from '../../addressing/address/address.js';
-import type { LeaseChange } from '../leases/lease-book.js';
-import type { QuarantinedByMac } from '../../addressing/lease/lease-quarantine.js';
+import type { LeaseBook } from '../leases/lease-book.js';
 import { type LeaseRecord, isHeldOrReserved, isResponder, stateOf } from '../../addressing/lease/lease.js';
 import { type Pool, hasDraining, isDraining, subnetOf } from '../../addressing/pool/pool.js';
 import { inheritedLeasesOf } from './inherited-leases.js';
-
-/** The part of the lease book that is read here. */
-export interface CountedLeases {
-  get(name: string): LeaseRecord | undefined;
-  ofPool(pool: string): Iterable<LeaseRecord>;
-  ofClaim(namespace: string, name: string): readonly LeaseRecord[];
-  quarantined(pool: string): QuarantinedByMac;
-  space(name: string): Pick<AddressSpace, 'free'>;
-  setPool(pool: Pool): void;
-  removePool(name: string, addressSpace: string): void;
-  onChange(handler: (change: LeaseChange) => void): void;
-}
 
 /** The leases of one family, counted by state. */
 interface FamilyLeaseCounts {
@@ -106,6 +92,8 @@ class LeaseTally implements LeaseCounts {
     return state === 'reserved' ? this.ineffectiveReservations : undefined;
   }
 }
+
+type CountedLeases = Pick<LeaseBook, 'get' | 'ofPool' | 'ofClaim' | 'onChange'>;
 
 /** Lease counts by pool, updated with each change of the lease book. All leases of a pool are counted only if the pool or its spec is new. */
 export class PoolUsage {

@@ -83,7 +83,11 @@ describe('a NAD whose addresses are also in another pool of its address space', 
     let compared = 0;
     const networks = { ...NO_NETWORKS, pool: (name: string) => (compared++, view.networks.pool(name)) };
     const { warnings } = runAtOnce(
-      reviewNad(REVIEW, { ...view, networks, pools: { list: () => [elsewhere, ...pools], byIndex: () => [] } }),
+      reviewNad(REVIEW, {
+        ...view,
+        networks,
+        pools: { list: () => [elsewhere, ...pools], get: () => undefined, byIndex: () => [] },
+      }),
     );
     expect(compared).to.equal(256);
     expect(warnings).to.have.length(5);

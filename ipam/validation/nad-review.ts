@@ -143,7 +143,7 @@ function reviewYoungerNad(requested: NadPool, oldest: NadPool): ValidationResult
 function reviewOldestNad(requested: NadPool, others: readonly NadPool[], view: ValidationView): ValidationResult {
   const { pool, served: after } = requested;
   const { name } = pool.metadata;
-  const oldPool = view.pools.list().find((known) => known.metadata.name === name);
+  const oldPool = view.pools.get(name);
   const reader = requested.nad.metadata.namespace ?? '';
   const { maxPools } = view.rightsOf(reader);
   if (oldPool === undefined && view.pools.byIndex(BY_NAD_NAMESPACE, reader).length >= maxPools)

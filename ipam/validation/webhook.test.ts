@@ -239,6 +239,7 @@ describe('the validation webhook of pools and NADs over HTTPS', function () {
         list: () => {
           throw new TypeError('oops');
         },
+        get: () => undefined,
         byIndex: () => [],
       },
     };
