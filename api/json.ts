@@ -31,6 +31,13 @@ export function truncate(text: string, maxLength = MAX_SHOWN_PATH): string {
   return text.length <= maxLength ? text : `${Buffer.from(text.slice(0, maxLength)).toString()}…`;
 }
 
+/** Names the first texts, as `a, b and 3 more`. @param total how many there are. Default: as many as are given */
+export function nameFirst(texts: readonly string[], most: number, total = texts.length): string {
+  const named = texts.slice(0, most);
+  const more = total - named.length;
+  return `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
 /** Describes a value in a message. The result is short for any value. */
 export function describeValue(value: unknown): string {
   if (value === undefined) return 'absent';

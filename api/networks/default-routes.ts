@@ -1,4 +1,4 @@
-import { describeValue } from '../json.js';
+import { describeValue, nameFirst } from '../json.js';
 import type { SecondaryNetwork, VmVolume, VmiSpec } from '../kubevirt.js';
 import { joinKey } from '../meta.js';
 import { DEFAULT_ROUTE_ANNOTATION } from '../names.js';
@@ -68,10 +68,9 @@ export function severalDefaultRoutes(
     return { name, text: `${described} (annotation ${DEFAULT_ROUTE_ANNOTATION})` };
   });
   if (found.length < 2) return undefined;
-  const listed = found.slice(0, MAX_LISTED).map(({ text }) => text);
-  const more = found.length > MAX_LISTED ? ` and ${found.length - MAX_LISTED} more` : '';
+  const listed = found.map(({ text }) => text);
   const message =
-    `DHCP gives the guest a default route on each of the networks ${listed.join(', ')}${more}, so that traffic may leave through the wrong ` +
+    `DHCP gives the guest a default route on each of the networks ${nameFirst(listed, MAX_LISTED)}, so that traffic may leave through the wrong ` +
     `one. Keep one: ${[...remedies].join(', or ')}, or give the guest cloud-init network data`;
   return { networks: found.map(({ name }) => name), message };
 }

@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net';
 import { addressTextsOf } from '../../api/ipam-claim.js';
-import { describeValue } from '../../api/json.js';
+import { describeValue, nameFirst } from '../../api/json.js';
 import type { KubeVirt } from '../../api/kubevirt.js';
 import { joinKey } from '../../api/meta.js';
 import { EventReason } from '../../api/event-reasons.js';
@@ -58,10 +58,9 @@ export class DHCPAfterMigration {
 }
 
 function messageOf(affected: readonly OwnerNetwork[], minor: number): string {
-  const names = affected.slice(0, MAX_NAMED).map(({ name }) => describeValue(name));
-  const more = affected.length > MAX_NAMED ? ` and ${affected.length - MAX_NAMED} more` : '';
+  const names = affected.map(({ name }) => describeValue(name));
   return (
-    `The VM has migrated without a macAddress for ${names.join(', ')}${more}: KubeVirt 1.${minor} no longer answers DHCP requests of the guest, ` +
+    `The VM has migrated without a macAddress for ${nameFirst(names, MAX_NAMED)}: KubeVirt 1.${minor} no longer answers DHCP requests of the guest, ` +
     `which therefore has no IPv4 address after a reboot. Stop and start the VM instead of rebooting its guest. KubeVirt 1.${CORRECTED_MINOR} answers`
   );
 }

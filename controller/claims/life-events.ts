@@ -1,6 +1,6 @@
 import { EventReason } from '../../api/event-reasons.js';
 import { type IPAMClaim, addressTextsOf, claimOwnerOf } from '../../api/ipam-claim.js';
-import { describeValue } from '../../api/json.js';
+import { describeValue, nameFirst } from '../../api/json.js';
 import { isBeingDeleted, joinKey } from '../../api/meta.js';
 import { NETWORK_STATUS_ANNOTATION } from '../../api/names.js';
 import { type NetworkStatus, type Pod, controllingVmi, reportedIPsOf } from '../../api/pod.js';
@@ -98,8 +98,7 @@ function eventByOwner(
 }
 
 function named(claims: readonly IPAMClaim[], describe: (claim: IPAMClaim) => string): string {
-  const more = claims.length > MAX_NAMED ? ` and ${claims.length - MAX_NAMED} more` : '';
-  return `${claims.slice(0, MAX_NAMED).map(describe).join(', ')}${more}`;
+  return nameFirst(claims.map(describe), MAX_NAMED);
 }
 
 function nameOf({ metadata, spec }: IPAMClaim): string {

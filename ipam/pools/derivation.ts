@@ -1,3 +1,4 @@
+import { nameFirst } from '../../api/json.js';
 import { type AddressPool, type AddressPoolSpec, addressSpaceOf, nadNamespaceOf } from '../../api/address-pool.js';
 import { WHEREABOUTS_IPAM } from '../../api/networks/ipam-delegation.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
@@ -200,10 +201,9 @@ function namespacesNotServedEvent(
     if (before?.includes(owner.namespace) ?? true) leftOut.add(owner.namespace);
   }
   if (leftOut.size === 0) return [];
-  const names = [...leftOut].sort();
-  const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : '';
+  const names = nameFirst([...leftOut].sort(), MAX_NAMED);
   const message =
-    `AddressPool ${pool.metadata.name} no longer serves namespaces ${names.slice(0, MAX_NAMED).join(', ')}${more}: their workloads keep ` +
+    `AddressPool ${pool.metadata.name} no longer serves namespaces ${names}: their workloads keep ` +
     `their addresses and get no new ones. To serve them, add them to "namespaces" in the ipam object of the NAD`;
   return [{ nad, reason: EventReason.NamespacesNotServed, message }];
 }

@@ -1,3 +1,4 @@
+import { nameFirst } from '../../api/json.js';
 import { joinKey } from '../../api/meta.js';
 import { formatAddress } from '../../addressing/address/address.js';
 import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
@@ -19,8 +20,7 @@ export function formatLeases(leases: Iterable<NamedLease>, total: number, reader
     if (texts.length === MAX_NAMED) break;
     texts.push(`${formatAddress(lease.address)} (${formatHolder(lease, reader)})`);
   }
-  const more = total - texts.length;
-  return `${texts.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  return nameFirst(texts, MAX_NAMED, total);
 }
 
 function formatHolder(lease: NamedLease, reader: string | undefined): string {

@@ -1,3 +1,4 @@
+import { nameFirst } from '../../api/json.js';
 import { formatAddress } from '../../addressing/address/address.js';
 import type { EvaluatedPool } from '../../addressing/directory/pool-state.js';
 import { isServingNamespace } from '../../addressing/directory/resolution.js';
@@ -48,8 +49,7 @@ function messageOf(stop: ProbingStop): string {
     const by = stop.reason === 'ProxyARP' ? '' : ` (${lease.quarantine?.mac ?? ''})`;
     return `${formatAddress(lease.address)}${by}`;
   });
-  const more = stop.leases.length - named.length;
-  const addresses = `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const addresses = nameFirst(named, MAX_NAMED, stop.leases.length);
   const consequence = 'New addresses are not probed until one of these leases expires or is deleted';
   return stop.reason === 'ProxyARP'
     ? `The host with MAC address ${stop.mac} answers for ${addresses}: it is a proxy, or an attacker. ${consequence}`

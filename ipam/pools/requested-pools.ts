@@ -1,3 +1,4 @@
+import { nameFirst } from '../../api/json.js';
 import { type DerivedSpec, derivedSpec } from '../../addressing/pool/derived-pool.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import type { AddressPool, AddressPoolSpec } from '../../api/address-pool.js';
@@ -119,10 +120,7 @@ export function agreementOf(
   invalid: readonly ParsedNad[],
 ): NadAgreement {
   const definedBy = `NAD ${objectKey(oldest.nad)} defines the pool`;
-  const keys = (nads: readonly ParsedNad[]) => {
-    const more = nads.length > MAX_NAMED ? ` and ${nads.length - MAX_NAMED} more` : '';
-    return `${nads.slice(0, MAX_NAMED).map(objectKey).join(', ')}${more}`;
-  };
+  const keys = (nads: readonly ParsedNad[]) => nameFirst(nads.map(objectKey), MAX_NAMED);
   if (disagreeing.length > 0) {
     const message = `${definedBy}; other NADs request other addresses: ${keys(disagreeing.map(({ nad }) => nad))}`;
     return { agree: false, reason: 'NetworksDisagree', message };

@@ -1,3 +1,4 @@
+import { nameFirst } from '../../api/json.js';
 import { PoolCondition } from '../../api/conditions.js';
 import type { AddressPoolStatus } from '../../api/address-pool.js';
 import type { Condition } from '../../api/meta.js';
@@ -157,10 +158,8 @@ function describeLeasesOutside(pool: Pool, usage: LeaseCounts, leases: PoolStatu
     said.push(`Leased outside spec.subnets: ${who}. The owners keep them: add them to spec.subnets again`);
   }
   if (idle.size > 0) {
-    const which = [...idle].slice(0, MAX_NAMED).join(', ');
-    const more = idle.size > MAX_NAMED ? ` and ${idle.size - MAX_NAMED} more` : '';
     said.push(
-      `Reservations without effect: ${which}${more}. Delete these leases, or create them for addresses of spec.subnets in address space ${pool.addressSpace}`,
+      `Reservations without effect: ${nameFirst([...idle], MAX_NAMED)}. Delete these leases, or create them for addresses of spec.subnets in address space ${pool.addressSpace}`,
     );
   }
   return said.length === 0 ? undefined : said.join('. ');

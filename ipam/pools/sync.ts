@@ -1,3 +1,4 @@
+import { nameFirst } from '../../api/json.js';
 import { PoolCondition } from '../../api/conditions.js';
 import { type AddressPool, type PoolBlocks, addressSpaceOf, nadNamespaceOf } from '../../api/address-pool.js';
 import { isBeingDeleted, splitKey } from '../../api/meta.js';
@@ -220,15 +221,14 @@ async function describeUsersWithoutConsent(
   const owner = others.find((other) => other.pool.name === name);
   const users = owner === undefined ? [] : await runInSlices(usersWithoutConsent(owner, others), clock);
   if (users.length === 0) return undefined;
-  const named = users.slice(0, MAX_NAMED).map((user) => `${user.pool.name} (namespace ${user.nadNamespace ?? ''})`);
-  const more = users.length > MAX_NAMED ? ` and ${users.length - MAX_NAMED} more` : '';
+  const named = users.map((user) => `${user.pool.name} (namespace ${user.nadNamespace ?? ''})`);
   const nadNamespace = nadNamespaceOf(pool);
   const place =
     nadNamespace === undefined
       ? 'the pool'
       : `"namespaces" in the NAD of network ${pool.spec.network} in namespace ${nadNamespace}`;
   return (
-    `This pool does not serve the namespaces of derived AddressPools that have some of its addresses: ${named.join(', ')}${more}. ` +
+    `This pool does not serve the namespaces of derived AddressPools that have some of its addresses: ${nameFirst(named, MAX_NAMED)}. ` +
     `Add the namespaces to ${place}, change the NADs of those pools, or set --enforce-address-ownership of ipam`
   );
 }
