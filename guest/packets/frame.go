@@ -66,13 +66,26 @@ func isIntactIPv4(b []byte, sums checksums) bool {
 	return isIntactBody(netip.AddrFrom4([4]byte(b[12:16])), netip.AddrFrom4([4]byte(b[16:20])), protocolUDP, body)
 }
 
+// bodyOfIPv6 returns what is behind the first header; false if the packet is not whole.
+func bodyOfIPv6(b []byte) ([]byte, bool) {
+	if len(b) < 40 || b[0]>>4 != 6 {
+		return nil, false
+	}
+	end := 40 + int(binary.BigEndian.Uint16(b[4:]))
+	if len(b) < end {
+		return nil, false
+	}
+	return b[40:end], true
+}
+
 // isIntactIPv6 returns whether the checksum behind the header of a packet is right. UDP must have one (RFC 8200, section 8.1).
 func isIntactIPv6(b []byte) bool {
-	if len(b) < 40 || len(b) < 40+int(binary.BigEndian.Uint16(b[4:])) {
+	body, ok := bodyOfIPv6(b)
+	if !ok {
 		return true // dropped for another reason
 	}
-	next, body := b[6], b[40:40+int(binary.BigEndian.Uint16(b[4:]))]
-	if isMLDQuery(b) {
+	next := b[6]
+	if isMLDQuery(next, body) {
 		next, body = protocolICMPv6, body[8:]
 	}
 	return isIntactBody(netip.AddrFrom16([16]byte(b[8:24])), netip.AddrFrom16([16]byte(b[24:40])), next, body)

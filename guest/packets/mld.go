@@ -60,7 +60,7 @@ func (r *responder) reportGroups(now time.Time) {
 	r.send(mldReport(r.link.mac(), r.reportedGroups()))
 }
 
-// isMLDQuery returns whether an IPv6 packet is a query, which is behind a hop-by-hop header of 8 bytes.
-func isMLDQuery(b []byte) bool {
-	return len(b) >= 40+8+4 && b[6] == 0 && b[40] == protocolICMPv6 && b[41] == 0 && b[48] == icmpMLDQuery
+// isMLDQuery returns whether the body of an IPv6 packet is a query, which is behind a hop-by-hop header of 8 bytes.
+func isMLDQuery(next byte, body []byte) bool {
+	return next == 0 && len(body) >= 8+4 && body[0] == protocolICMPv6 && body[1] == 0 && body[8] == icmpMLDQuery
 }

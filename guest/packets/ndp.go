@@ -13,14 +13,14 @@ const hopLimit = 255
 
 // receiveIPv6 handles a packet that the filter lets through.
 func (r *responder) receiveIPv6(now time.Time, from mac, b []byte) {
-	if len(b) < 40 || b[0]>>4 != 6 || len(b) < 40+int(binary.BigEndian.Uint16(b[4:])) {
+	message, ok := bodyOfIPv6(b)
+	if !ok {
 		r.drop(dropMalformed)
 		return
 	}
 	source, target := netip.AddrFrom16([16]byte(b[8:24])), netip.AddrFrom16([16]byte(b[24:40]))
-	message := b[40 : 40+int(binary.BigEndian.Uint16(b[4:]))]
 	switch {
-	case isMLDQuery(b):
+	case isMLDQuery(b[6], message):
 		r.heardQuery(now)
 	case b[6] == protocolUDP:
 		r.receiveUDP6(now, from, message, source, target)

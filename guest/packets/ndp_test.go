@@ -241,6 +241,7 @@ func TestConflictsOfIPv6AreReported(t *testing.T) {
 func FuzzNDP(f *testing.F) {
 	f.Add(solicitation(guestMAC, guestLinkLocal))
 	f.Add(mldQuery())
+	f.Add(change(mldQuery(), etherLength+4, 0, 0)) // without a payload, which the frame has as padding
 	f.Add(neighbourFrame(groupMAC(allNodes), otherMAC, routerAddress, allNodes, &ndp.RouterAdvertisement{RouterLifetime: time.Hour}))
 	f.Add(neighbourFrame(groupMAC(allNodes), otherMAC, guestIPv6, allNodes, &ndp.NeighborAdvertisement{TargetAddress: guestIPv6}))
 	f.Add(arp{arpRequest, guestMAC, guestIPv4, mac{}, ownIPv4}.frame(broadcastMAC))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -165,6 +166,8 @@ func fuzz(t *testing.T, frame []byte) {
 		if len(frame) >= etherLength {
 			copy(frame[6:12], guestMAC[:])
 		}
+		w.receive(w.now, bytes.Clone(frame), checksumsUnknown)
+		w.take()
 		for _, sent := range w.hear(withHeaderChecksum(frame)) {
 			if to := mac(sent[:6]); len(sent) > maxFrame || to != guestMAC && !to.isGroup() {
 				t.Fatalf("%d bytes are sent to %s", len(sent), to)
