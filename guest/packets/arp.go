@@ -71,17 +71,3 @@ func (r *responder) announceARP() {
 		r.send(arp{arpRequest, r.link.mac(), own, mac{}, own}.frame(broadcastMAC))
 	}
 }
-
-// probeMark is the target's MAC address in probes of responders, which hosts ignore. Two responders probe the same
-// address at the same time, because guests ask both. Neither of them uses it. A host that forges the mark hides only
-// its own probe.
-var probeMark = mac{2, 'p', 'r', 'o', 'b', 'e'}
-
-// probeARP asks whether a host has an address (RFC 5227).
-func (r *responder) probeARP(address netip.Addr) bool {
-	return r.send(arpProbe(r.link.mac(), address))
-}
-
-func arpProbe(own mac, address netip.Addr) []byte {
-	return arp{arpRequest, own, noIPv4, probeMark, address}.frame(broadcastMAC)
-}

@@ -104,27 +104,14 @@ func (r *responder) answerNeighbour(to mac, source netip.Addr) {
 	r.sendNDP(to, source, answer)
 }
 
-// probeNDP asks whether a host has an address.
-func (r *responder) probeNDP(address netip.Addr) bool {
-	group := solicitedNode(address)
-	return r.sendNDP(groupMAC(group), group, neighbourProbe(r.link.mac(), address))
-}
-
-func neighbourProbe(own mac, address netip.Addr) ndp.Message {
-	return &ndp.NeighborSolicitation{
-		TargetAddress: address,
-		Options:       []ndp.Option{&ndp.LinkLayerAddress{Direction: ndp.Source, Addr: own[:]}},
-	}
-}
-
 // sendNDP sends a message from our link-local address.
-func (r *responder) sendNDP(to mac, address netip.Addr, message ndp.Message) bool {
+func (r *responder) sendNDP(to mac, address netip.Addr, message ndp.Message) {
 	frame, err := ndpFrame(r.link.mac(), to, address, message)
 	if err != nil {
 		r.drop(dropUnsent)
-		return false
+		return
 	}
-	return r.send(frame)
+	r.send(frame)
 }
 
 func ndpFrame(own, to mac, address netip.Addr, message ndp.Message) ([]byte, error) {

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/mdlayher/ndp"
 )
 
 // Before an address is given to a guest, we ask on the wire whether another host has it. While the table is stale,
@@ -65,10 +67,12 @@ func (r *responder) proceed(address netip.Addr, of *probe) {
 
 // ask returns whether the question was sent.
 func (r *responder) ask(address netip.Addr) bool {
-	if address.Is4() {
-		return r.probeARP(address)
+	frame, err := probeFrame(r.link.mac(), address)
+	if err != nil {
+		r.drop(dropUnsent)
+		return false
 	}
-	return r.probeNDP(address)
+	return r.send(frame)
 }
 
 // heardProbe takes note of a host that has an address, or itself asks whether another host has it.
@@ -102,11 +106,19 @@ func (r *responder) isProxy(from mac, address netip.Addr) bool {
 	return len(heard) >= proxyAddresses
 }
 
+// probeMark is the target's MAC address in ARP probes of responders (RFC 5227), which hosts ignore. Two responders probe the
+// same address at the same time, because guests ask both. Neither of them uses it. A host that forges the mark hides only
+// its own probe.
+var probeMark = mac{2, 'p', 'r', 'o', 'b', 'e'}
+
 // probeFrame returns a question that hosts answer who have the address, and that responders do not take for a conflict.
 func probeFrame(own mac, address netip.Addr) ([]byte, error) {
 	if address.Is4() {
-		return arpProbe(own, address), nil
+		return arp{arpRequest, own, noIPv4, probeMark, address}.frame(broadcastMAC), nil
 	}
 	group := solicitedNode(address)
-	return ndpFrame(own, groupMAC(group), group, neighbourProbe(own, address))
+	return ndpFrame(own, groupMAC(group), group, &ndp.NeighborSolicitation{
+		TargetAddress: address,
+		Options:       []ndp.Option{&ndp.LinkLayerAddress{Direction: ndp.Source, Addr: own[:]}},
+	})
 }

@@ -179,7 +179,7 @@ func validateOptions(options []option, isAllowed func(code uint8) bool, most int
 
 // isPoolOption returns whether nothing else decides an option. 1 and 255 have other meanings in a message.
 func isPoolOption(code uint8) bool {
-	return code > 1 && code < 255 && !(code >= 50 && code <= 59) && !bytes.Contains([]byte{3, 6, 12, 15, 26, 42, 60, 61, 81, 82, 97, 119, 121, 249}, []byte{code})
+	return code > 1 && code < 255 && !(code >= 50 && code <= 59) && !slices.Contains([]uint8{3, 6, 12, 15, 26, 42, 60, 61, 81, 82, 97, 119, 121, 249}, code)
 }
 
 // validateOptions6 checks the same of DHCPv6. Its options up to 20 are about the exchange itself, but for that of vendors.
