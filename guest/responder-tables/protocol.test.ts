@@ -3,9 +3,12 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { parseAddress } from '../../addressing/address/address.js';
+import { compilePool } from '../../addressing/pool/pool.js';
 import { GUEST_LIMITS } from '../../api/limits.js';
 import { compiledPool } from '../../test/objects/lease-objects.js';
+import { adminPool } from '../../test/objects/pool-objects.js';
 import { ROOT } from '../../test/source-files.js';
+import { MAX_DHCP_OPTION_BYTES } from '../dhcp-options.js';
 import {
   type HelperCommand,
   MAX_BATCH,
@@ -176,10 +179,28 @@ describe('the protocol with holdfast-packets', () => {
       maxOptionSets: MAX_OPTION_SETS,
       maxQuestions: MAX_PROBES,
       maxExpected: MAX_EXPECTED,
+      maxSearchBytes: GUEST_LIMITS.searchBytes,
+      maxEntryOptions: MAX_DHCP_OPTION_BYTES,
       // each has a header of 4 bytes
       maxSetOptions6: GUEST_LIMITS.dhcpOptions * (4 + 255),
     }))
       expect(source).to.match(new RegExp(String.raw`${name}\s*= ${value}\b`));
+  });
+
+  it('lets a pool have no option that the helper rejects, which would end all answers of the pool', async () => {
+    const source = await readFile(join(ROOT, 'guest/packets/validation.go'), 'utf8');
+    const listed = (type: string) =>
+      new RegExp(String.raw`\[\]${type}\{([\d, ]+)\}`).exec(source)?.[1]?.split(', ').map(Number);
+    const refused = (field: 'options' | 'optionsV6', first: number, last: number) =>
+      Array.from({ length: last + 1 - first }, (_, index) => first + index).filter((code) => {
+        const guest = { attachment: 'blue', dhcp: { [field]: [{ code, type: 'uint8', value: '1' }] } };
+        return !compilePool(adminPool('blue', { subnets: [{ cidr: '10.1.0.0/24' }], guest })).ok;
+      });
+    const exchange = [50, 51, 52, 53, 54, 55, 56, 57, 58, 59];
+    expect(refused('options', 2, 254).filter((code) => !exchange.includes(code))).to.deep.equal(listed('uint8'));
+    expect(refused('options', 0, 255)).to.include.members([0, 1, 255, ...exchange]);
+    expect(refused('optionsV6', 21, 100)).to.deep.equal(listed('uint16'));
+    expect(refused('optionsV6', 0, 20)).to.deep.equal([...Array(17).keys(), 18, 19, 20]);
   });
 });
 
