@@ -121,6 +121,11 @@ export interface Condition {
   observedGeneration?: number;
 }
 
+/** Returns a metav1.Time, which has whole seconds. @param ms since the epoch */
+export function timestampOf(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+}
+
 /** Compares resourceVersions of one kind: numbers of any length that grow with every write (KEP-5504). */
 export function isNewer(version: string, than: string): boolean {
   return version.length === than.length ? version > than : version.length > than.length;

@@ -1,6 +1,8 @@
 import type { ClaimCondition, ReasonOf } from '../api/conditions.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
-import type { Condition } from '../api/meta.js';
+import { type Condition, timestampOf } from '../api/meta.js';
+import type { Client } from '../kube/client.js';
+import { IPAM_CLAIMS } from '../kube/resources.js';
 
 /** Conditions of a claim. Several processes write them, each its own types, with the version of the claim as the precondition. */
 
@@ -18,7 +20,7 @@ export function conditionOf(claim: IPAMClaim, type: string): Condition | undefin
 
 /** True if the claim has exactly the desired conditions of these types. */
 export function hasConditions(claim: IPAMClaim, desired: DesiredConditions): boolean {
-  return Object.entries(desired).every(([type, value]) => isSame(conditionOf(claim, type), value));
+  return Object.entries(desired).every(([type, value]) => isSameCondition(conditionOf(claim, type), value));
 }
 
 /**
@@ -34,6 +36,24 @@ export function conditionsAfter(claim: IPAMClaim, desired: DesiredConditions, no
 }
 
 /**
+ * Writes the conditions that the claim does not have. Nothing is written to a claim without a status: its IPAM has not answered yet.
+ * @param now milliseconds since the epoch
+ * @returns whether something was written
+ */
+export async function writeConditions(
+  client: Pick<Client, 'patch'>,
+  claim: IPAMClaim,
+  desired: DesiredConditions,
+  now: number,
+): Promise<boolean> {
+  if (claim.status === undefined || hasConditions(claim, desired)) return false;
+  const { name, namespace = '' } = claim.metadata;
+  const body = conditionsPatch(claim, desired, now);
+  await client.patch(IPAM_CLAIMS, { namespace, name }, { type: 'merge', body }, { subresource: 'status' });
+  return true;
+}
+
+/**
  * Creates a merge patch (RFC 7386) of a claim's conditions and of nothing else. The kind requires `status.ips`, so a claim that has no
  * status yet cannot be patched.
  */
@@ -42,7 +62,8 @@ export function conditionsPatch(claim: IPAMClaim, desired: DesiredConditions, no
   return { metadata: { uid, resourceVersion }, status: { conditions: conditionsAfter(claim, desired, now) } };
 }
 
-function isSame(found: Condition | undefined, value: ConditionValue | undefined): boolean {
+/** True if both say the same, whatever their times are. */
+export function isSameCondition(found: ConditionValue | undefined, value: ConditionValue | undefined): boolean {
   if (found === undefined || value === undefined) return found === value;
   return found.status === value.status && found.reason === value.reason && found.message === value.message;
 }
@@ -53,13 +74,12 @@ function toCondition(
   { value, now }: { value: ConditionValue; now: number },
 ): Condition {
   const before = conditionOf(claim, type);
-  if (before !== undefined && isSame(before, value)) return before;
+  if (before !== undefined && isSameCondition(before, value)) return before;
   const { generation } = claim.metadata;
   return {
     type,
     ...value,
-    lastTransitionTime:
-      before?.status === value.status ? before.lastTransitionTime : `${new Date(now).toISOString().slice(0, 19)}Z`,
+    lastTransitionTime: before?.status === value.status ? before.lastTransitionTime : timestampOf(now),
     ...(generation !== undefined && { observedGeneration: generation }),
   };
 }

@@ -3,9 +3,9 @@ import { containsAddress, parseCidr } from '../addressing/address/cidr.js';
 import type { ReasonOf } from '../api/conditions.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import { describeValue } from '../api/json.js';
-import type { VirtualMachineInstance, VmiInterfaceStatus } from '../api/kubevirt.js';
+import { type VirtualMachineInstance, type VmiInterfaceStatus, isReportedBy } from '../api/kubevirt.js';
 import { GUEST_CONFIGURED } from '../api/names.js';
-import { type ConditionOf, type ConditionValue, conditionOf } from '../cluster/claim-conditions.js';
+import { type ConditionOf, type ConditionValue, conditionOf, isSameCondition } from '../cluster/claim-conditions.js';
 import type { GuestInterface } from './interfaces.js';
 import { shownAddresses } from './leased-addresses.js';
 import type { ObservedGuestWorkload } from './observed-workload.js';
@@ -96,7 +96,7 @@ function decide(
     // a condition of an earlier start says nothing about this one
     return { condition: before?.status === 'False' ? before : undefined, again: graceLeft };
   }
-  if (isSame(before, found)) return { condition: found };
+  if (isSameCondition(before, found)) return { condition: found };
   return pause > 0 ? { condition: before, again: pause } : { condition: found, isChange: true };
 }
 
@@ -106,10 +106,6 @@ function launcherOf({ isSriov, source }: GuestInterface): Pick<InterfaceReport, 
   if (delivery.kind === 'cni') return { launcherHasAddresses: 'yes' };
   const isSilent = delivery.kind === 'guest' && delivery.disablesContainerInterface;
   return { launcherHasAddresses: isSilent ? 'no' : 'by-itself' };
-}
-
-function isSame(before: ConditionValue | undefined, found: ConditionValue): boolean {
-  return before?.status === found.status && before.reason === found.reason && before.message === found.message;
 }
 
 /** What is known of one interface of a running guest. */
@@ -191,7 +187,7 @@ function mismatch(claimed: Address, found: readonly Address[], place: string, to
 }
 
 function hasAgent(status: VmiInterfaceStatus | undefined): boolean {
-  return status?.infoSource?.split(',').some((source) => source.trim() === 'guest-agent') === true;
+  return status !== undefined && isReportedBy('guest-agent', status);
 }
 
 /** Returns the shown addresses of the same family, without link-local ones, which every interface has. */

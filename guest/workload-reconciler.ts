@@ -9,13 +9,7 @@ import {
   PERSISTENT_IPS_DISABLED,
   PERSISTENT_IPS_LABEL,
 } from '../api/names.js';
-import {
-  type ConditionValue,
-  type DesiredConditions,
-  conditionOf,
-  conditionsPatch,
-  hasConditions,
-} from '../cluster/claim-conditions.js';
+import { type ConditionValue, conditionOf, writeConditions } from '../cluster/claim-conditions.js';
 import { BY_NAD, BY_WORKLOAD, workloadOfClaim } from '../cluster/watch-specs.js';
 import { changesNetwork } from '../cluster/transforms.js';
 import { isNamespaceServed } from '../cluster/persistent-ips-gate.js';
@@ -23,7 +17,6 @@ import type { Client } from '../kube/client.js';
 import type { Clock } from '../kube/clock.js';
 import type { Sync, SyncResult } from '../kube/controller-loop.js';
 import type { EventRecorder } from '../kube/events.js';
-import { IPAM_CLAIMS } from '../kube/resources.js';
 import { affectedClaims } from '../addressing/directory/affected.js';
 import type { GuestConfig } from '../process/config/guest-config.js';
 import { CachedGuestView } from './cached-view.js';
@@ -155,7 +148,7 @@ export class WorkloadReconciler implements Reconciler {
     written: ConditionValue | undefined,
     reports: GuestReports,
   ): Promise<GuestReport[]> {
-    const { clock } = this.#deps;
+    const { client, clock } = this.#deps;
     const interfaces = this.#interfacesOf(workload);
     const made: GuestReport[] = [];
     for (const claim of claims) {
@@ -163,24 +156,19 @@ export class WorkloadReconciler implements Reconciler {
       const report = reports.report(claim, own, workload, clock.now());
       made.push(report);
       const desired = { [NETWORK_DATA_WRITTEN]: own && written, [GUEST_CONFIGURED]: report.condition };
-      // a claim without a status cannot be patched: its IPAM has not answered yet
-      if (claim.status === undefined || hasConditions(claim, desired)) continue;
-      await this.#write(workload, claim, desired);
+      if (!(await writeConditions(client, claim, desired, clock.wall()))) continue;
+      this.#warn(workload, claim, report.condition);
       if (report.isChange) reports.changed(claim, clock.now());
     }
     return made;
   }
 
-  async #write(workload: ObservedGuestWorkload, claim: IPAMClaim, desired: DesiredConditions): Promise<void> {
-    const { client, clock, events } = this.#deps;
-    const { name, namespace = '' } = claim.metadata;
-    const body = conditionsPatch(claim, desired, clock.wall());
-    await client.patch(IPAM_CLAIMS, { namespace, name }, { type: 'merge', body }, { subresource: 'status' });
-    const configured = desired[GUEST_CONFIGURED];
+  /** @param claim before the condition was written */
+  #warn(workload: ObservedGuestWorkload, claim: IPAMClaim, configured: ConditionValue | undefined): void {
     if (configured?.status !== 'False' || conditionOf(claim, GUEST_CONFIGURED)?.status === 'False') return;
     const { kind } = workload.owner;
     const subject = { apiVersion: KUBEVIRT_API_VERSION, kind, metadata: workload.metadata };
-    events.event(subject, 'Warning', EventReason.GuestMisconfigured, configured.message);
+    this.#deps.events.event(subject, 'Warning', EventReason.GuestMisconfigured, configured.message);
   }
 
   #interfacesOf(workload: ObservedGuestWorkload): GuestInterface[] {

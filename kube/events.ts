@@ -1,5 +1,5 @@
 import { truncate } from '../api/json.js';
-import type { KubeObject, ObjectMeta } from '../api/meta.js';
+import { type KubeObject, type ObjectMeta, timestampOf } from '../api/meta.js';
 import { backoffDelay } from './retry.js';
 import type { Client } from './client.js';
 import { type Clock, type Random } from './clock.js';
@@ -233,7 +233,7 @@ export class EventRecorder {
   /** @returns false if the event has expired on the server */
   async #incrementCount(known: WrittenEvent, event: PendingEvent): Promise<boolean> {
     const count = known.count + event.count;
-    const body = { count, lastTimestamp: timestamp(event.lastSeenWall) };
+    const body = { count, lastTimestamp: timestampOf(event.lastSeenWall) };
     try {
       await this.#options.client.patch(EVENTS, known, { type: 'merge', body });
     } catch (error) {
@@ -264,8 +264,8 @@ export class EventRecorder {
       reason,
       message,
       count: event.count,
-      firstTimestamp: timestamp(lastSeenWall),
-      lastTimestamp: timestamp(lastSeenWall),
+      firstTimestamp: timestampOf(lastSeenWall),
+      lastTimestamp: timestampOf(lastSeenWall),
       source: { component },
       reportingComponent: component,
       reportingInstance: '',
@@ -290,9 +290,4 @@ function pickIdentity(metadata: EventSubject['metadata']): EventSubject['metadat
     ...(uid ? { uid } : {}),
     ...(resourceVersion ? { resourceVersion } : {}),
   };
-}
-
-/** metav1.Time has whole seconds. */
-function timestamp(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }

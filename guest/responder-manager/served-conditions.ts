@@ -13,13 +13,13 @@ import {
   NETWORK_DATA_WRITTEN,
   RESPONDERS_NAMESPACE,
 } from '../../api/names.js';
-import { conditionOf, conditionsPatch, hasConditions } from '../../cluster/claim-conditions.js';
+import { conditionOf, writeConditions } from '../../cluster/claim-conditions.js';
 import { BY_WORKLOAD } from '../../cluster/watch-specs.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import type { Sync } from '../../kube/controller-loop.js';
 import type { Informer } from '../../kube/informers/informer.js';
-import { ADDRESS_LEASES, IPAM_CLAIMS } from '../../kube/resources.js';
+import { ADDRESS_LEASES } from '../../kube/resources.js';
 import { forEachParallel, runInSlices } from '../../kube/run-in-slices.js';
 import { onAffectedWorkloads } from '../layer2-guests.js';
 import { leasedAddresses, shownAddresses } from '../leased-addresses.js';
@@ -135,14 +135,9 @@ export class ServedConditions implements Reconciler {
   }
 
   async #write(claim: IPAMClaim, refused: NotServed | undefined): Promise<void> {
-    const desired = {
-      [GUEST_SERVED]: refused && { status: 'False' as const, reason: refused.reason, message: refused.message },
-    };
-    // a claim without a status has no addresses yet, and cannot be patched
-    if (claim.status === undefined || hasConditions(claim, desired)) return;
-    const { name, namespace = '' } = claim.metadata;
-    const body = conditionsPatch(claim, desired, this.#deps.clock.wall());
-    await this.#deps.client.patch(IPAM_CLAIMS, { namespace, name }, { type: 'merge', body }, { subresource: 'status' });
+    const { client, clock } = this.#deps;
+    const value = refused && { status: 'False' as const, reason: refused.reason, message: refused.message };
+    await writeConditions(client, claim, { [GUEST_SERVED]: value }, clock.wall());
   }
 
   /** @param networks without one, networks may have moved to other segments */
@@ -175,13 +170,6 @@ function withoutResponders({ claim, pool }: Pick<ServedGuest, 'claim' | 'pool'>)
   return [{ claim, reason: 'NoResponders', message }];
 }
 
-/** A guest with addresses that responders leave out, because they are not leased to its claim. */
-interface UnleasedGuest {
-  readonly claim: ServedGuest['claim'];
-  readonly reason: 'AddressNotLeased';
-  readonly message: string;
-}
-
 /** Guests whose leases are read in one pass, as many of each namespace. More claims lose their leases only if somebody deletes all of them. */
 const MAX_GUESTS = 256;
 const CONCURRENT_READS = 8;
@@ -194,16 +182,16 @@ async function findUnleasedGuests(
   guests: readonly ServedGuest[],
   client: Pick<Client, 'find'>,
   signal: AbortSignal,
-): Promise<{ readonly unleased: readonly UnleasedGuest[]; readonly unread: UnreadClaims }> {
+): Promise<{ readonly unleased: readonly NotServed[]; readonly unread: UnreadClaims }> {
   const refused = guests.filter(({ claim }) => conditionOf(claim, IPS_ALLOCATED)?.status === 'False');
-  const unleased: UnleasedGuest[] = [];
+  const unleased: NotServed[] = [];
   const unread = new Map<string | undefined, unknown>();
   const read = fairOrder(refused, ({ claim }) => claim.metadata.namespace ?? '').slice(0, MAX_GUESTS);
   await forEachParallel(read, CONCURRENT_READS, async (guest) => {
     try {
       const lacked = await lackedAddresses(guest, client, signal);
       if (lacked.length > 0)
-        unleased.push({ claim: guest.claim, reason: 'AddressNotLeased', message: messageOf(lacked) });
+        unleased.push({ claim: guest.claim, reason: 'AddressNotLeased', message: unleasedMessage(lacked) });
     } catch (error) {
       unread.set(guest.claim.metadata.uid, error);
     }
@@ -227,6 +215,6 @@ async function lackedAddresses(
   return shown.map(formatAddress).filter((address) => !leased.includes(address));
 }
 
-function messageOf(lacked: readonly string[]): string {
+function unleasedMessage(lacked: readonly string[]): string {
   return `Responders do not tell the guest ${lacked.join(' and ')}, because ${lacked.length > 1 ? 'they are' : 'it is'} not leased to the claim: see its condition ${IPS_ALLOCATED}`;
 }

@@ -1,6 +1,6 @@
 import type { ReasonOf } from '../../../api/conditions.js';
 import { type IPAMClaim, isWorkloadClaim } from '../../../api/ipam-claim.js';
-import type { Condition } from '../../../api/meta.js';
+import { type Condition, timestampOf } from '../../../api/meta.js';
 import { OWNER_KIND_SERVED } from '../../../api/names.js';
 import { areServed } from '../../../kube/absence.js';
 import type { Cache } from '../../../kube/informers/cache.js';
@@ -88,6 +88,6 @@ function unservedCondition(now: number): Condition {
     status: 'False',
     reason: 'KindNotServed' satisfies ReasonOf<'OwnerKindServed'>,
     message: OWNER_KIND_NOT_SERVED,
-    lastTransitionTime: `${new Date(now).toISOString().slice(0, 19)}Z`,
+    lastTransitionTime: timestampOf(now),
   };
 }
