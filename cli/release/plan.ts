@@ -16,13 +16,10 @@ interface LeaseToRelease {
   readonly owner: 'alive' | 'gone';
   /** Whether the owner is a pod whose node exists. */
   readonly hasNode: boolean;
-  /** All pods of the cluster. */
-  readonly pods: readonly Pod[];
-  /** All VMIs of the cluster. */
-  readonly vmis: readonly VirtualMachineInstance[];
-  /** All claims of the cluster. */
-  readonly claims: readonly IPAMClaim[];
-  readonly users: SpaceUsers;
+  /** Of the whole cluster. */
+  readonly pods: readonly Mention[];
+  readonly vmis: readonly Mention[];
+  readonly claims: readonly Mention[];
   /** Pods, VMIs and nodes, `pod/namespace/name`, `vmi/namespace/name` or `node/name`, that do not use the address, although it looks so. */
   readonly ignored: ReadonlySet<string>;
 }
@@ -45,17 +42,15 @@ export function refusalsOf(observed: LeaseToRelease): string[] {
     ];
   }
   if (state === 'released') return [`AddressLease ${name} is released already: the address cools down`];
-  const find = <T>(objects: readonly T[], mentionOf: FindMention<T>): Mention[] =>
-    objects.flatMap((object) => mentionOf(object, lease, observed.users) ?? []);
   const unlessIgnored = (kind: 'pod' | 'vmi', mentions: readonly Mention[]) =>
     mentions.filter(({ key }) => !observed.ignored.has(`${kind}/${key}`));
   return [
     ...(owner === 'alive'
       ? [`${describeOwner(lease.owner)} still exists: delete it, or the VM to which it belongs`]
       : refusalsOfNode(observed)),
-    ...refusalsOfUsers('pod', unlessIgnored('pod', find(observed.pods, mentionOfPod))),
-    ...refusalsOfUsers('vmi', unlessIgnored('vmi', find(observed.vmis, mentionOfVmi))),
-    ...refusalsOfClaims(find(observed.claims, mentionOfClaim)),
+    ...refusalsOfUsers('pod', unlessIgnored('pod', observed.pods)),
+    ...refusalsOfUsers('vmi', unlessIgnored('vmi', observed.vmis)),
+    ...refusalsOfClaims(observed.claims),
   ];
 }
 
@@ -121,10 +116,10 @@ export interface SpaceUsers {
 }
 
 /** Finds an object that mentions the address of a lease. */
-type FindMention<T> = (object: T, lease: LeaseRecord, users: SpaceUsers) => Mention | undefined;
+export type FindMention<T> = (object: T, lease: LeaseRecord, users: SpaceUsers) => Mention | undefined;
 
 /** An object that uses the address, or may use it because it says something that cannot be read. */
-interface Mention {
+export interface Mention {
   /** `namespace/name` */
   readonly key: string;
   /**
@@ -142,7 +137,7 @@ interface Mention {
  * Finds what Multus reports about a pod. Tenants may change or delete the report. So a pod on a network of the space without a report that can be
  * read may be a user, but only if a pool serves its namespace: otherwise any tenant could prevent every release.
  */
-const mentionOfPod: FindMention<Pod> = (pod, lease, users) => {
+export const mentionOfPod: FindMention<Pod> = (pod, lease, users) => {
   if (isTerminal(pod)) return undefined;
   const reported = networkStatuses(pod).filter(isOfNad);
   const ofSpace = reported.filter(({ name }) => users.isOfSpace(name));
@@ -173,7 +168,7 @@ function hasUnreportedNetwork(pod: Pod, reported: ReadonlySet<string>, { isOfSpa
  * Finds what KubeVirt reports about a VMI. Without a guest agent it knows MAC addresses and those of the launcher, from 1.9 on only the IPv4 addresses of
  * a bridge.
  */
-const mentionOfVmi: FindMention<VirtualMachineInstance> = (vmi, lease, { isOfSpace }) => {
+export const mentionOfVmi: FindMention<VirtualMachineInstance> = (vmi, lease, { isOfSpace }) => {
   const { namespace = '' } = vmi.metadata;
   const key = objectKey(vmi);
   const networks = secondaryNetworks(vmi.spec, namespace)
@@ -196,7 +191,7 @@ const mentionOfVmi: FindMention<VirtualMachineInstance> = (vmi, lease, { isOfSpa
 };
 
 /** Finds the addresses that a claim gets back. */
-const mentionOfClaim: FindMention<IPAMClaim> = (claim, lease, { isNetworkOfSpace }) => {
+export const mentionOfClaim: FindMention<IPAMClaim> = (claim, lease, { isNetworkOfSpace }) => {
   if (claim.metadata.uid === lease.owner?.uid || !isNetworkOfSpace(claim.spec.network)) return undefined;
   return mentionIn(claim, claim.status?.ips ?? [], lease.address);
 };

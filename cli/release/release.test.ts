@@ -1,7 +1,18 @@
 import { expect } from 'chai';
-import { ADDRESS_LEASES } from '../../kube/resources.js';
-
-import { NAME, NOW, clusterWith, lease, refusal, releasedAt, run } from './testing/release-cluster.js';
+import type { Client } from '../../kube/client.js';
+import { ADDRESS_LEASES, IPAM_CLAIMS, PODS, VIRTUAL_MACHINE_INSTANCES } from '../../kube/resources.js';
+import { claimOf } from '../../test/objects/pool-objects.js';
+import {
+  NAME,
+  NOW,
+  clusterWith,
+  lease,
+  podWith,
+  refusal,
+  releasedAt,
+  run,
+  vmiWith,
+} from './testing/release-cluster.js';
 
 describe('kubectl holdfast release', () => {
   it('releases an address whose owner is gone, so that it cools down, by the clock of the API server', async () => {
@@ -82,6 +93,24 @@ describe('kubectl holdfast release', () => {
     const leaseRead = cluster.reads.indexOf(`addressleases/${NAME}`);
     for (const read of ['ipamclaims/c1', 'pods?', 'virtualmachineinstances?', 'ipamclaims?'])
       expect(cluster.reads.indexOf(read), read).to.be.greaterThan(leaseRead);
+  });
+
+  it('keeps no pod, VMI or claim that does not use the address: a cluster may have a hundred thousand', async () => {
+    const cluster = clusterWith()
+      .put(PODS, podWith(['10.0.0.6']))
+      .put(VIRTUAL_MACHINE_INSTANCES, vmiWith({ ipAddresses: ['10.0.0.6'] }))
+      .put(IPAM_CLAIMS, claimOf('a/another'));
+    const kept = new Map<string, string>();
+    const { client } = cluster;
+    const listAs = client.listAs.bind(client);
+    client.listAs = (async (...args: Parameters<Client['listAs']>) => {
+      const list = await listAs(...args);
+      kept.set(args[0].plural, JSON.stringify(list.items));
+      return list;
+    }) as Client['listAs'];
+    await run(cluster);
+    for (const { plural } of [PODS, VIRTUAL_MACHINE_INSTANCES, IPAM_CLAIMS])
+      expect(kept.get(plural), plural).to.be.a('string').that.does.not.include('metadata');
   });
 
   it('fails if the user may not see who uses the address', async () => {

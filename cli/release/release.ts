@@ -31,9 +31,17 @@ import {
 import { UsageError } from '../../process/read-arguments.js';
 import { serverTime } from '../doctor/probe.js';
 import { CommandError } from '../exit-code.js';
-import { INSTALL_HOLDFAST, mapRead, readList, required, valueOr } from '../reader.js';
+import { INSTALL_HOLDFAST, mapRead, readList, readListAs, required, valueOr } from '../reader.js';
 import { namespacesOf } from '../usage/pools.js';
-import { type SpaceUsers, refusalsOf } from './plan.js';
+import {
+  type FindMention,
+  type Mention,
+  type SpaceUsers,
+  mentionOfClaim,
+  mentionOfPod,
+  mentionOfVmi,
+  refusalsOf,
+} from './plan.js';
 
 export interface ReleaseOptions {
   /** An address, or a claim: `namespace/name`, or its name. */
@@ -49,7 +57,7 @@ export interface ReleaseOptions {
 }
 
 interface ReleaseDeps {
-  readonly client: Pick<Client, 'get' | 'list' | 'patch' | 'create'>;
+  readonly client: Pick<Client, 'get' | 'list' | 'listAs' | 'patch' | 'create'>;
   /** Prints a line for each lease, at once: a later one may fail. */
   readonly print: (line: string) => void;
 }
@@ -97,20 +105,36 @@ async function checkLeases(
   given: { pools: readonly AddressPool[]; client: ReleaseDeps['client']; ignored: ReadonlySet<string> },
 ): Promise<string[]> {
   const { pools, client, ignored } = given;
-  const [owners, nodes, pods, vmis, claims, nads] = await Promise.all([
+  const nads = await readNads(client);
+  const wanted = leases.map((lease) => ({ lease, users: usersOf(pools, lease.addressSpace, nads) }));
+  const [owners, nodes, pods, vmis, claims] = await Promise.all([
     Promise.all(leases.map(({ owner }) => findOwner(owner, client))),
     Promise.all(leases.map((lease) => hasNode(lease, client))),
-    client.list(PODS),
-    readList(client, VIRTUAL_MACHINE_INSTANCES),
-    client.list(IPAM_CLAIMS),
-    readNads(client),
+    findMentions(PODS, mentionOfPod, wanted, client),
+    findMentions(VIRTUAL_MACHINE_INSTANCES, mentionOfVmi, wanted, client),
+    findMentions(IPAM_CLAIMS, mentionOfClaim, wanted, client),
   ]);
   return leases.flatMap((lease, index) => {
-    const users = usersOf(pools, lease.addressSpace, nads);
-    const read = { pods: pods.items, vmis: valueOr(vmis, { unserved: [] }), claims: claims.items };
+    const mentions = { pods: pods[index] ?? [], vmis: vmis[index] ?? [], claims: claims[index] ?? [] };
     const owner = owners[index] ?? 'alive';
-    return refusalsOf({ lease, owner, hasNode: nodes[index] ?? true, ...read, users, ignored });
+    return refusalsOf({ lease, owner, hasNode: nodes[index] ?? true, ...mentions, ignored });
   });
+}
+
+/** Finds the objects of a kind that mention the addresses, for each lease. All pods of a cluster can be gigabytes, so none is kept. */
+async function findMentions<T extends KubeObject>(
+  resource: Resource<T>,
+  mentionOf: FindMention<T>,
+  wanted: readonly { readonly lease: LeaseRecord; readonly users: SpaceUsers }[],
+  client: Pick<Client, 'listAs'>,
+): Promise<Mention[][]> {
+  const read = await readListAs(client, resource, (object) =>
+    wanted.map(({ lease, users }) => mentionOf(object, lease, users)),
+  );
+  // KubeVirt may not be installed; without the other kinds, it is unknown who uses the addresses
+  const isOptional = resource.plural === VIRTUAL_MACHINE_INSTANCES.plural;
+  const found = valueOr(read, isOptional ? { unserved: [] } : {});
+  return wanted.map((_, index) => found.flatMap((mentions) => mentions[index] ?? []));
 }
 
 /** Without pools, nothing says which networks and namespaces are in the space: all may be. */
