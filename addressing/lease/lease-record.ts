@@ -143,9 +143,13 @@ export function isReservation(record: LeaseStateFields & Pick<LeaseRecord, 'rese
   return record.reserved === true || stateOf(record) === 'reserved';
 }
 
-/** True if both are the same owner or belong to the same workload, which need not wait for the cool-down. */
+/**
+ * True if both are the same owner or belong to the same workload, which need not wait for the cool-down. Who creates a VMI writes the UID of its VM, so
+ * the UID counts only in the namespace of the workload.
+ */
 export function isSameWorkload(one: LeaseOwner, other: LeaseOwner): boolean {
-  return one.uid === other.uid || (one.workloadUID !== undefined && one.workloadUID === other.workloadUID);
+  const isOfVm = one.workloadUID !== undefined && one.workloadUID === other.workloadUID;
+  return one.uid === other.uid || (isOfVm && one.namespace === other.namespace);
 }
 
 /** Returns the labels by which a lease can be selected. */

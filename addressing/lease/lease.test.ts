@@ -132,7 +132,11 @@ describe('a lease', () => {
       ['allows everybody after the cool-down', { given: released(60_000), expect: true }],
       [
         'allows the workload that released it at once',
-        { given: released(1), by: { owner: { ...VM2, workloadUID: 'vm-1' } }, expect: true },
+        { given: released(1), by: { owner: { ...VM2, namespace: 'a', workloadUID: 'vm-1' } }, expect: true },
+      ],
+      [
+        'does not trust the UID of that workload in another namespace',
+        { given: released(1), by: { owner: { ...VM2, workloadUID: 'vm-1' } }, expect: { until: NOW + 59_999 } },
       ],
       ['allows the last owner', { given: released(1), by: { owner: { ...VM1, workloadUID: 'x' } }, expect: true }],
       [
