@@ -7,30 +7,19 @@ import {
   interfaceNameOf,
   networkSelectionsOf,
 } from '../../api/networks/network-selection.js';
-import type { Address } from '../../addressing/address/address.js';
 import type { Clock } from '../../kube/clock.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { CniCode, CniError } from './cni-error.js';
 import type { RequestContext } from './request-context.js';
 import type { NodePod, NodePods } from './node-pods.js';
 import type { PoolLookup } from './pool-lookup.js';
-import type { AddRequest } from './request.js';
+import type { AddRequest, InterfaceRef } from './request.js';
 
 /** A pod interface in one sandbox, for which an ADD requests addresses of a network. */
-export interface Attachment {
+export interface Attachment extends InterfaceRef, Pick<AddRequest, 'network' | 'requested' | 'mac'> {
   readonly pod: NodePod;
-  /** ID of the sandbox. It changes when the sandbox is recreated. */
-  readonly containerId: string;
-  /** Name of the interface inside the pod. */
-  readonly interfaceName: string;
-  /** The CNI network: `name` in the config. */
-  readonly network: string;
   /** The element of the pod's annotations that names the NAD. */
   readonly selection: NetworkSelection;
-  /** Addresses requested by `runtimeConfig.ips`, `args.cni.ips` or CNI_ARGS; at most one per family. */
-  readonly requested: readonly Address[];
-  /** Lower case, with colons. */
-  readonly mac: string | undefined;
 }
 
 /** Returns the user of a network that an attachment is. */

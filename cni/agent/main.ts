@@ -20,7 +20,7 @@ import { NodePods } from './node-pods.js';
 import { ADMIN_POOL_WATCH, PoolLookup } from './pool-lookup.js';
 import { Sandboxes } from './sandboxes.js';
 import { SocketServer } from './server.js';
-import { type Readiness, Verbs } from './verbs.js';
+import { Verbs } from './verbs.js';
 
 const NAME = 'agent';
 /** Names inside `--run-dir`. The plugin uses the same ones. */
@@ -119,7 +119,7 @@ class Agent implements Component {
   }
 
   ready(): string | undefined {
-    return this.#missing() ?? this.#server.problem() ?? this.#folder?.problem();
+    return this.#context.informers.ready() ?? this.#server.problem() ?? this.#folder?.problem();
   }
 
   notice(): string | undefined {
@@ -150,8 +150,7 @@ class Agent implements Component {
   }
 
   #createVerbs(notes: PendingDeletes, sandboxes: Sandboxes): Verbs {
-    const readiness: Readiness = { missing: () => this.#missing(), synced: () => this.#context.informers.synced() };
-    const { client, clock } = this.#context;
+    const { client, clock, informers } = this.#context;
     const { multusNamespace, nodeName } = this.#config;
     const lookup = this.#lookup;
     return new Verbs({
@@ -163,12 +162,8 @@ class Agent implements Component {
       pendingDeletes: notes,
       sandboxes,
       guard: new PortGuard({ client, lookup, nodeName }),
-      readiness,
+      informers,
     });
-  }
-
-  #missing(): string | undefined {
-    return this.#context.informers.ready();
   }
 }
 

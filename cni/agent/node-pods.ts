@@ -101,27 +101,24 @@ export class NodePods {
   }
 
   /** Returns the pod as {@link find} does, without the cache. */
-  async read(ref: PodRef, call: RequestContext): Promise<NodePod> {
-    const pod = await this.#read(ref, call);
-    const subject = `pod ${joinKey(ref.namespace, ref.name)}`;
-    if (pod === undefined) {
+  async read({ namespace, name, uid }: PodRef, { signal }: RequestContext): Promise<NodePod> {
+    const { client, log, nodeName } = this.#deps;
+    const key = joinKey(namespace, name);
+    const subject = `pod ${key}`;
+    log.debug({ pod: key }, 'reading the pod live');
+    const found = await readResult(findUnlessGone(client, PODS, { namespace, name }, { signal }));
+    if (found === undefined) {
       const message = `${subject} does not exist: it was deleted, or the API server does not show it yet`;
       throw new CniError(CniCode.TryAgain, message);
     }
-    if (ref.uid !== undefined && !isKnownAs(pod, ref.uid)) {
-      const message = `${subject} has uid ${pod.metadata.uid}, but the runtime requests uid ${ref.uid}: that pod was deleted`;
+    const pod = transformNodePod(found);
+    if (uid !== undefined && !isKnownAs(pod, uid)) {
+      const message = `${subject} has uid ${pod.metadata.uid}, but the runtime requests uid ${uid}: that pod was deleted`;
       throw new CniError(CniCode.Refused, message);
     }
-    const { nodeName } = this.#deps;
-    if (pod.spec?.nodeName === nodeName) return withConfirmedStaticUid(pod, ref.uid);
+    if (pod.spec?.nodeName === nodeName) return withConfirmedStaticUid(pod, uid);
     const bound = pod.spec?.nodeName ?? 'none';
     throw new CniError(CniCode.Refused, `${subject} is bound to node ${bound}, but this is node ${nodeName}`);
-  }
-
-  async #read({ namespace, name }: PodRef, { signal }: RequestContext): Promise<NodePod | undefined> {
-    this.#deps.log.debug({ pod: joinKey(namespace, name) }, 'reading the pod live');
-    const pod = await readResult(findUnlessGone(this.#deps.client, PODS, { namespace, name }, { signal }));
-    return pod && transformNodePod(pod);
   }
 }
 

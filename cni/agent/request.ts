@@ -31,7 +31,9 @@ type CniCommand = (typeof CNI_COMMANDS)[number];
 
 /** Identifies one interface of one sandbox. */
 export interface InterfaceRef {
+  /** ID of the sandbox. It changes when the sandbox is recreated. */
   readonly containerId: string;
+  /** Name of the interface inside the pod. */
   readonly interfaceName: string;
 }
 
@@ -125,7 +127,7 @@ function readAdd(
 function readCheck({ containerId, interfaceName, args }: CniEnvironment, text: string): CheckRequest {
   const pod = readPod(args);
   const { name, isChained, all } = readStdinConfig('CHECK', text);
-  const addresses = readPrevResult(all, interfaceName);
+  const addresses = resultAddresses(all, interfaceName);
   return { command: 'CHECK', network: name, containerId, interfaceName, pod, addresses, isChained };
 }
 
@@ -139,8 +141,8 @@ function readPod(args: ReadonlyMap<string, string>): PodRef {
   );
 }
 
-/** Returns the addresses of the interface, without those that belong to another one. */
-function readPrevResult(config: JsonObject, interfaceName: string): Address[] {
+/** Returns the addresses of the interface in the result of its ADD, without those that belong to another one. */
+function resultAddresses(config: JsonObject, interfaceName: string): Address[] {
   if (config.prevResult === undefined || config.prevResult === null) {
     throw invalidConfig('prevResult', 'it is absent: CHECK compares it with the leases');
   }

@@ -6,14 +6,13 @@ import {
 } from '../../api/networks/cni-version.js';
 import { HOLDFAST_IPAM, pluginFingerprint } from '../../api/networks/ipam-delegation.js';
 import { NETWORK_NAME_REMEDY, isNetworkName } from '../../api/networks/network-attachment.js';
-import { describeValue, isRecord } from '../../api/json.js';
+import { asRecord, describeValue, isRecord } from '../../api/json.js';
 import { parseLeaseMac, parseMac } from '../../api/mac-address.js';
 import { type Address, formatFamily, parseAddressOrPrefix, sameAddress } from '../../addressing/address/address.js';
-import type { Range } from '../../addressing/address/ranges.js';
+import { type Range, RangeSet } from '../../addressing/address/ranges.js';
 import { type ResultExtras, ResultExtrasError, readResultExtras } from '../../addressing/pool/result-extras.js';
 import { messageOf } from '../../kube/errors.js';
 import { CniCode, CniError } from './cni-error.js';
-import { trunkVlans } from './trunk-vlans.js';
 
 /** The config on stdin: that of the plugin that delegates IPAM to Holdfast, or of Holdfast as a chained plugin (CNI spec 1.1, section 1). */
 
@@ -35,11 +34,17 @@ interface StdinConfig {
 const MIN_VERSIONS = { ADD: '0.3.0', CHECK: '0.4.0', GC: '1.1.0', STATUS: '1.1.0' } as const;
 type ConfiguredCommand = keyof typeof MIN_VERSIONS;
 
+const NO_VLAN = 0n;
+const LAST_VLAN = 4094n;
+/** The VLAN of untagged frames that the plugin gives to the port of a trunk without `vlan`. */
+const DEFAULT_VLAN = { first: 1n, last: 1n };
+
 /** The part of an ADD that its config determines. */
 export interface AddConfig {
   readonly version: CniVersion;
+  /** The CNI network: `name` in the config. */
   readonly network: string;
-  /** At most one per family. */
+  /** Addresses requested by `runtimeConfig.ips`, `args.cni.ips` or CNI_ARGS; at most one per family. */
   readonly requested: readonly Address[];
   /** Lower case, with colons. */
   readonly mac: string | undefined;
@@ -206,4 +211,24 @@ function readMac(value: unknown, place: string, complain: CreateError): string {
 
 function invalidVariable(path: string, problem: string): CniError {
   return new CniError(CniCode.InvalidEnvironment, `${path}: ${problem}`);
+}
+
+/**
+ * Returns the VLANs of which the plugin `bridge` passes tagged frames. A tag of VLAN 0 or of the port's own VLAN would lead into the untagged network,
+ * past the rules. Entries that the plugin refuses are left out.
+ */
+export function trunkVlans({ vlanTrunk, vlan }: Readonly<Record<string, unknown>>): readonly Range[] {
+  const entries: readonly unknown[] = Array.isArray(vlanTrunk) ? vlanTrunk : [];
+  const listed = entries.flatMap((entry) => {
+    const { id, minID, maxID } = asRecord(entry);
+    return [rangeOf(id, id), rangeOf(minID, maxID)].filter((each) => each !== undefined);
+  });
+  const native = rangeOf(vlan, vlan) ?? DEFAULT_VLAN;
+  return RangeSet.of(listed).subtract(RangeSet.of([native])).ranges;
+}
+
+function rangeOf(from: unknown, to: unknown): Range | undefined {
+  if (!Number.isSafeInteger(from) || !Number.isSafeInteger(to)) return undefined;
+  const [first, last] = [BigInt(from as number), BigInt(to as number)];
+  return first > NO_VLAN && first <= last && last <= LAST_VLAN ? { first, last } : undefined;
 }

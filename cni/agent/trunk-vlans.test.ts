@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { trunkVlans } from './trunk-vlans.js';
+import { trunkVlans } from './stdin-config.js';
 
 describe('the VLANs of a trunk', () => {
   const shown = (config: object) => trunkVlans({ ...config }).map(({ first, last }) => `${first}-${last}`);

@@ -37,7 +37,7 @@ describe('an ADD that comes to its lease after that of a later sandbox has ended
       pendingDeletes: { has: () => false, remove: () => Promise.resolve() },
       sandboxes: { add: () => undefined },
       guard: { rulesFor: () => Promise.resolve(undefined) },
-      readiness: { missing: () => undefined, synced: () => Promise.resolve() },
+      informers: { ready: () => undefined, synced: () => Promise.resolve() },
     });
     const ask = (command: string, container: string) => {
       const text = JSON.stringify(pluginRequest(command, { CNI_CONTAINERID: container }));

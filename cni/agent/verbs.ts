@@ -5,6 +5,7 @@ import { controllingVmi } from '../../api/pod.js';
 import { type Address, formatAddress, formatFamily, sameAddress } from '../../addressing/address/address.js';
 import { poolFullSubject } from '../../addressing/allocator/refusal-messages.js';
 import type { Pool } from '../../addressing/pool/pool.js';
+import type { InformerRegistry } from '../../kube/informers/informers.js';
 import { abortable } from '../../kube/transport/deadline.js';
 import { type Attachment, type AttachmentResolver, userOfAttachment } from './attachment.js';
 import type { PortGuard, PortRules } from './guard/port-guard.js';
@@ -20,14 +21,6 @@ import type { NodePods } from './node-pods.js';
 import type { PoolLookup } from './pool-lookup.js';
 import type { AddRequest, CheckRequest, GcRequest, InterfaceRef, CniRequest } from './request.js';
 
-/** Whether the agent can serve requests. */
-export interface Readiness {
-  /** @returns what is missing; undefined if the agent is ready */
-  missing(): string | undefined;
-  /** Resolves once nothing is missing. */
-  synced(): Promise<void>;
-}
-
 export interface VerbsDeps {
   readonly pods: Pick<NodePods, 'find'>;
   readonly resolver: Pick<AttachmentResolver, 'resolve' | 'selectionFor'>;
@@ -39,7 +32,7 @@ export interface VerbsDeps {
   readonly pendingDeletes: Pick<PendingDeletes, 'has' | 'remove'>;
   readonly sandboxes: Pick<Sandboxes, 'add'>;
   readonly guard: Pick<PortGuard, 'rulesFor'>;
-  readonly readiness: Readiness;
+  readonly informers: Pick<InformerRegistry, 'ready' | 'synced'>;
 }
 
 /** A pool that refuses is read again, but not for each of many pods for which it is too small. */
@@ -73,7 +66,7 @@ export class Verbs {
         return {};
       case 'STATUS': {
         const { network } = request;
-        const reason = this.#deps.readiness.missing() ?? (network && unavailableReason(network, this.#deps.lookup));
+        const reason = this.#deps.informers.ready() ?? (network && unavailableReason(network, this.#deps.lookup));
         if (reason) throw new CniError(CniCode.NotAvailable, reason);
         return {};
       }
@@ -191,12 +184,12 @@ export class Verbs {
 
   /** Waits until the caches are filled, because they are incomplete before. */
   async #waitUntilReady(call: RequestContext): Promise<void> {
-    const { readiness } = this.#deps;
-    if (readiness.missing() === undefined) return;
+    const { informers } = this.#deps;
+    if (informers.ready() === undefined) return;
     try {
-      await waitIdle(call, () => abortable(readiness.synced(), call.signal));
+      await waitIdle(call, () => abortable(informers.synced(), call.signal));
     } catch {
-      const missing = readiness.missing();
+      const missing = informers.ready();
       const state = missing === undefined ? 'the agent has just become ready' : `the agent is starting: ${missing}`;
       throw new CniError(CniCode.TryAgain, `${state}: the kubelet retries`);
     }

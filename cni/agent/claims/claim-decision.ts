@@ -50,14 +50,14 @@ export function decideClaim(
   view: ClusterView,
 ): { readonly decision: AuthorizationDecision; readonly rechecks: readonly Recheck[] } {
   const rechecks: Recheck[] = [];
-  const sight = { view, addRecheck: (recheck: Recheck) => void rechecks.push(recheck) };
-  return { decision: decide(attachment, sight), rechecks };
+  const input = { view, addRecheck: (recheck: Recheck) => void rechecks.push(recheck) };
+  return { decision: decide(attachment, input), rechecks };
 }
 
-function decide(attachment: Attachment, sight: AuthorizationInput): AuthorizationDecision {
+function decide(attachment: Attachment, input: AuthorizationInput): AuthorizationDecision {
   if (isDefaultNetwork(attachment.selection)) return { kind: 'none' };
   const isControlled = controllingVmi(attachment.pod) !== undefined;
-  return isControlled ? decideForLauncher(attachment, sight) : decideForPod(attachment, sight);
+  return isControlled ? decideForLauncher(attachment, input) : decideForPod(attachment, input);
 }
 
 interface LauncherRequest extends Attachment {
@@ -70,26 +70,26 @@ interface LauncherRequest extends Attachment {
  * Finds the claim of a launcher's interface. It searches by VM and network, because virt-controller removes references from running pods.
  * A reference counts only if it names a claim of the same VM and network.
  */
-function decideForLauncher(request: Attachment, sight: AuthorizationInput): AuthorizationDecision {
+function decideForLauncher(request: Attachment, input: AuthorizationInput): AuthorizationDecision {
   const { pod, selection } = request;
   const { namespace } = pod.metadata;
-  const found = findWorkload(pod, namespace, sight);
+  const found = findWorkload(pod, namespace, input);
   if (!found.found) return refused(`pod ${objectKey(pod)} ${found.reason}`);
   const { workload } = found;
-  const claims = new OwnedClaims(workload, sight.view);
-  const choice = { ...sight, workload, claims, requested: requestedInterfaces(pod) };
+  const claims = new OwnedClaims(workload, input.view);
+  const choice = { ...input, workload, claims, requested: requestedInterfaces(pod) };
   const vmNetwork = matchNetwork(selection, choice)?.name;
   const launcher: LauncherRequest = { ...request, workload, vmNetwork };
-  const chosen = chooseClaim(selection, validReference(launcher, sight), choice);
+  const chosen = chooseClaim(selection, validReference(launcher, input), choice);
   const name = chosen.kind === 'claim' ? chosen.name : undefined;
-  const claim = name === undefined ? undefined : sight.view.claim(name);
-  if (claim === undefined) recheckClaims(launcher, sight);
+  const claim = name === undefined ? undefined : input.view.claim(name);
+  if (claim === undefined) recheckClaims(launcher, input);
   if (chosen.kind === 'none') return decideWithoutClaim(launcher, chosen.why);
   // unknown: the runtime has read a NAD that is missing now, so the VM may have a claim
   if (chosen.kind !== 'claim') return { kind: 'pending', reason: chosen.reason };
   return (
-    refuseForeignReference(launcher, chosen.name, sight) ??
-    (claim === undefined ? missingClaimDecision(launcher, chosen.name) : authorizeClaim(launcher, claim, sight))
+    refuseForeignReference(launcher, chosen.name, input) ??
+    (claim === undefined ? missingClaimDecision(launcher, chosen.name) : authorizeClaim(launcher, claim, input))
   );
 }
 
@@ -105,14 +105,14 @@ function missingClaimDecision({ pod, selection }: LauncherRequest, name: string)
   return { kind: 'pending', reason, isOnItsWay: true, isPredicted: true };
 }
 
-function authorizeClaim(launcher: LauncherRequest, claim: IPAMClaim, sight: AuthorizationInput): AuthorizationDecision {
+function authorizeClaim(launcher: LauncherRequest, claim: IPAMClaim, input: AuthorizationInput): AuthorizationDecision {
   if (!isOwnedBy(claim, launcher.workload.owner)) {
-    sight.addRecheck({ kind: 'claim', key: claim.metadata.name });
+    input.addRecheck({ kind: 'claim', key: claim.metadata.name });
     const reason = `IPAMClaim ${objectKey(claim)} ${describeClaimOwner(claim, launcher.workload.owner)}: it is about to be adopted`;
     return { kind: 'pending', reason, isOnItsWay: true };
   }
   if (claim.spec.network === launcher.network) return { kind: 'claim', claim };
-  return decideOnNetworkMismatch(launcher, claim, sight);
+  return decideOnNetworkMismatch(launcher, claim, input);
 }
 
 /** Decides if the claim is for another network: the NAD was changed after the runtime read it, or after the claim was created. */
@@ -138,14 +138,14 @@ function decideOnNetworkMismatch(
 function refuseForeignReference(
   launcher: LauncherRequest,
   expected: string,
-  sight: AuthorizationInput,
+  input: AuthorizationInput,
 ): AuthorizationDecision | undefined {
   const { pod, selection, workload } = launcher;
   const { claimReference } = selection;
   if (claimReference === undefined || claimReference === expected) return undefined;
-  const referred = sight.view.claim(claimReference);
+  const referred = input.view.claim(claimReference);
   if (referred !== undefined && isOwnedBy(referred, workload.owner)) return undefined;
-  sight.addRecheck({ kind: 'claim', key: claimReference });
+  input.addRecheck({ kind: 'claim', key: claimReference });
   if (referred === undefined) return undefined;
   return refused(
     `${describeReference(selection, pod)}, which ${describeClaimOwner(referred)}, expected ${JSON.stringify(expected)}: ` +
@@ -190,18 +190,18 @@ function requestedInterfaces(pod: NodePod): ReadonlySet<string | undefined> {
  * Authorizes a pod that no VMI controls. It may refer to a claim that does not belong to a VM (multi-net-spec 8). Tenants can write
  * references and the labels of launchers, so neither authorizes a pod to use the claim of a VM.
  */
-function decideForPod(request: Attachment, sight: AuthorizationInput): AuthorizationDecision {
+function decideForPod(request: Attachment, input: AuthorizationInput): AuthorizationDecision {
   const { pod, selection } = request;
   if (isLauncher(pod)) {
-    const found = findWorkload(pod, pod.metadata.namespace, sight);
+    const found = findWorkload(pod, pod.metadata.namespace, input);
     if (!found.found) return refused(`pod ${objectKey(pod)} ${found.reason}`);
   }
   const { claimReference } = selection;
   if (claimReference === undefined) return { kind: 'none' };
   // such claims are neither prefetched nor protected by a policy, so every decision needs a live read
-  sight.addRecheck({ kind: 'claim', key: claimReference });
+  input.addRecheck({ kind: 'claim', key: claimReference });
   const shown = describeReference(selection, pod);
-  const claim = sight.view.claim(claimReference);
+  const claim = input.view.claim(claimReference);
   if (claim === undefined)
     return { kind: 'pending', reason: `${shown}, which does not exist: create it, or leave the key out` };
   if (isVmClaim(claim)) {
@@ -210,7 +210,7 @@ function decideForPod(request: Attachment, sight: AuthorizationInput): Authoriza
         'name a claim without a VM',
     );
   }
-  return checkClaimNetwork(request, claim, sight) ?? checkClaimDeletion(shown, claim);
+  return checkClaimNetwork(request, claim, input) ?? checkClaimDeletion(shown, claim);
 }
 
 /** Whether the claim belongs to a VM. Claims that lost their owner are recognized by the finalizer. */
@@ -222,7 +222,7 @@ function isVmClaim(claim: IPAMClaim): boolean {
 function checkClaimNetwork(
   { pod, selection, network }: Attachment,
   claim: IPAMClaim,
-  sight: AuthorizationInput,
+  input: AuthorizationInput,
 ): AuthorizationDecision | undefined {
   const shown = describeReference(selection, pod);
   if (claim.spec.network !== network) {
@@ -232,8 +232,8 @@ function checkClaimNetwork(
     );
   }
   const key = joinKey(selection.nad.namespace, selection.nad.name);
-  const config = sight.view.network(key);
-  if (config === undefined) sight.addRecheck({ kind: 'network', key });
+  const config = input.view.network(key);
+  if (config === undefined) input.addRecheck({ kind: 'network', key });
   if (config?.ok !== true) {
     const why =
       config === undefined ? 'does not exist' : `is invalid: ${config.problem.field} ${config.problem.message}`;

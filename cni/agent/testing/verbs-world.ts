@@ -124,7 +124,7 @@ export class VerbsWorld {
           return Promise.resolve(this.rules);
         },
       },
-      readiness: { missing: () => this.missing, synced: () => this.synced },
+      informers: { ready: () => this.missing, synced: () => this.synced },
     };
   }
 }
