@@ -17,7 +17,7 @@ import type { Informer } from '../../kube/informers/informer.js';
 import type { WatchSpec } from '../../kube/informers/informers.js';
 import { ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
 import { readResult } from './cni-error.js';
-import { NamedObjects } from './named-objects.js';
+import { NamedObjects } from './live-reads.js';
 import type { RequestContext } from './request-context.js';
 
 /** Administrators' pools, which are few. The policy holdfast-pool-origin reserves the label for pools that are derived from NADs. */

@@ -13,9 +13,6 @@ export async function waitIdle({ yieldWorker }: RequestContext, wait: () => Prom
   await (yieldWorker === undefined ? wait() : yieldWorker(wait));
 }
 
-/** After this time, a live read of an ADD has failed: there is still time for an answer from earlier reads. */
-export const LIVE_READ_MS = 3_000;
-
 /** The limits of an ADD, and whether it still counts. */
 export interface AddContext extends RequestContext {
   /** False once a later sandbox of the pod has sent an ADD for the interface: it may have the leases, and its DEL releases them. */

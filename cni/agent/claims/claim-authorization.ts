@@ -1,25 +1,28 @@
 import { type IPAMClaim, claimOwnerOf } from '../../../api/ipam-claim.js';
 import { type KubeObject, joinKey, objectKey } from '../../../api/meta.js';
+import type { VirtualMachine, VirtualMachineInstance } from '../../../api/kubevirt.js';
+import type { NetworkConfig } from '../../../api/networks/network-attachment.js';
 import { MIGRATION_LABEL, PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../../../api/names.js';
 import { type Pod, controllingVmi, isTerminal } from '../../../api/pod.js';
 import type { Clock } from '../../../kube/clock.js';
-import { NAMESPACES, PODS } from '../../../kube/resources.js';
-import { decideWithRechecks } from '../../../cluster/cluster-view.js';
+import { isApiUnavailable, messageOf } from '../../../kube/errors.js';
+import type { Resource } from '../../../kube/resource.js';
+import { IPAM_CLAIMS, NAMESPACES, PODS, VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES } from '../../../kube/resources.js';
+import { type Recheck, type RecheckableView, decideWithRechecks, recheckKey } from '../../../cluster/cluster-view.js';
 import {
   type KubeVirtController,
   type KubeVirtControllerSource,
   describeUntrustedCreator,
   vmiOfTrustedLauncher,
 } from '../../../cluster/kubevirt-controller.js';
-import type { PersistentIPsGate } from '../../../cluster/persistent-ips-gate.js';
+import { type PersistentIPsGate, isNamespaceServed } from '../../../cluster/persistent-ips-gate.js';
 import type { Attachment } from '../attachment.js';
-import { isApiUnavailable } from '../../../kube/errors.js';
 import { asReadError, readResult } from '../cni-error.js';
+import type { ReadCache } from '../live-reads.js';
 import type { NodePod, NodePods } from '../node-pods.js';
 import type { PoolLookup } from '../pool-lookup.js';
 import type { RequestContext } from '../request-context.js';
 import { type AuthorizationDecision, type PendingDecision, decideClaim } from './claim-decision.js';
-import { type ReadCache, ReadCacheView } from './read-cache.js';
 
 interface ClaimAuthorizationDeps {
   readonly pods: Pick<NodePods, 'named' | 'list'>;
@@ -27,7 +30,7 @@ interface ClaimAuthorizationDeps {
   readonly lookup: PoolLookup;
   readonly gate: PersistentIPsGate;
   readonly kubevirt: KubeVirtControllerSource;
-  readonly clock: Clock;
+  readonly clock: Pick<Clock, 'now'>;
 }
 
 interface RequestingPod {
@@ -60,13 +63,7 @@ export class ClaimAuthorization {
   ): Promise<AuthorizationDecision> {
     const { pod, selection } = attachment;
     const { namespace } = pod.metadata;
-    const view = new ReadCacheView({
-      ...this.#deps,
-      namespace,
-      since,
-      now: this.#deps.clock.now(),
-      signal: call.signal,
-    });
+    const view = new ReadCacheView({ ...this.#deps, namespace, since, signal: call.signal });
     const { decision, rechecks } = await decideWithRechecks(view, () => decideClaim(attachment, view));
     const failure = view.failureOf(rechecks);
     if (failure !== undefined) throw asReadError(failure);
@@ -171,4 +168,97 @@ function isMigrationTarget(pod: NodePod, source: Pod): boolean {
 
 function podCreationTime({ metadata }: KubeObject): number {
   return Date.parse(metadata.creationTimestamp ?? '') || 0;
+}
+
+/** The kinds that are rechecked in the namespace of the pod. */
+const RESOURCES: Readonly<Record<Exclude<Recheck['kind'], 'network'>, Resource>> = {
+  vmi: VIRTUAL_MACHINE_INSTANCES,
+  vm: VIRTUAL_MACHINES,
+  claim: IPAM_CLAIMS,
+};
+
+interface ReadCacheViewOptions extends Pick<ClaimAuthorizationDeps, 'reads' | 'lookup' | 'gate' | 'clock'> {
+  readonly namespace: string;
+  /** Ignores reads before this time, in the clock's ms. */
+  readonly since: number;
+  /** Ends live reads. */
+  readonly signal: AbortSignal;
+}
+
+/** A namespace and NADs as recent live reads have shown them. Create one for each decision. */
+class ReadCacheView implements RecheckableView {
+  lookupFailure: string | undefined;
+  readonly #options: ReadCacheViewOptions;
+  /** Rechecked objects must have been read at or after this time, in the clock's ms. */
+  readonly #began: number;
+  readonly #failures = new Map<string, unknown>();
+
+  constructor(options: ReadCacheViewOptions) {
+    this.#options = options;
+    this.#began = options.clock.now();
+  }
+
+  /** Ignores the opt-out of the namespace, which is read only if the decision depends on it. */
+  get allowsNewClaims(): boolean {
+    const { namespace, gate } = this.#options;
+    return isNamespaceServed(namespace, gate, '');
+  }
+
+  vmi(name: string): VirtualMachineInstance | undefined {
+    return this.#get(VIRTUAL_MACHINE_INSTANCES, name);
+  }
+
+  vm(name: string): VirtualMachine | undefined {
+    return this.#get(VIRTUAL_MACHINES, name);
+  }
+
+  claim(name: string): IPAMClaim | undefined {
+    return this.#get(IPAM_CLAIMS, name);
+  }
+
+  /** Returns the claims that were read. If a certain claim is needed, recheck its name. */
+  claimsOf(ownerUid: string): readonly IPAMClaim[] {
+    const { reads, since, namespace } = this.#options;
+    const claims = reads.list(IPAM_CLAIMS, since);
+    return claims.filter((claim) => claim.metadata.namespace === namespace && claimOwnerOf(claim)?.uid === ownerUid);
+  }
+
+  network(key: string): NetworkConfig | undefined {
+    return this.#options.lookup.nad(key, this.#options.since)?.config;
+  }
+
+  /** Whether the object was read, found or not, or the read failed. */
+  hasRechecked(recheck: Recheck): boolean {
+    if (this.#failures.has(recheckKey(recheck))) return true;
+    const { reads, lookup } = this.#options;
+    if (recheck.kind === 'network') return lookup.hasReadNad(recheck.key, this.#began);
+    return reads.get(RESOURCES[recheck.kind], this.#key(recheck.key), this.#began) !== undefined;
+  }
+
+  /** Never rejects. */
+  async recheck(recheck: Recheck): Promise<void> {
+    const { reads, lookup, signal } = this.#options;
+    try {
+      if (recheck.kind === 'network') await lookup.loadNad(recheck.key, { signal }, this.#began);
+      else await reads.read(RESOURCES[recheck.kind], this.#key(recheck.key), signal);
+    } catch (error) {
+      this.#failures.set(recheckKey(recheck), error);
+      this.lookupFailure ??= messageOf(error);
+    }
+  }
+
+  /** Returns the error of a recheck that failed. */
+  failureOf(rechecks: readonly Recheck[]): unknown {
+    const failed = rechecks.find((recheck) => this.#failures.has(recheckKey(recheck)));
+    return failed && this.#failures.get(recheckKey(failed));
+  }
+
+  #get<T extends KubeObject>(resource: Resource<T>, name: string): T | undefined {
+    const { reads, since } = this.#options;
+    return reads.get(resource, this.#key(name), since)?.object;
+  }
+
+  #key(name: string): string {
+    return joinKey(this.#options.namespace, name);
+  }
 }

@@ -21,12 +21,12 @@ import { type LeaseRecord, holderOf, readLease } from '../../../addressing/lease
 import { leaseName } from '../../../addressing/lease/lease-name.js';
 import { type Attachment, userOfAttachment } from '../attachment.js';
 import { CniCode, CniError, asReadError, readResult } from '../cni-error.js';
+import type { CachedRead, ReadCache } from '../live-reads.js';
 import { listLeasesOfOwner } from '../leases/lease-writer.js';
 import type { PoolLookup } from '../pool-lookup.js';
 import type { RequestContext } from '../request-context.js';
 import { type Grant, grantedAddress } from '../result.js';
 import type { ClaimAuthorization } from './claim-authorization.js';
-import type { CachedRead, ReadCache } from './read-cache.js';
 
 /** The claim that should hold a lease: its metadata, or the owner of the lease. */
 type ClaimIdentity = Pick<ObjectMeta, 'namespace' | 'name' | 'uid'>;

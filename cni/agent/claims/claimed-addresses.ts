@@ -10,15 +10,15 @@ import type { PersistentIPsGate } from '../../../cluster/persistent-ips-gate.js'
 import { type Address, formatAddress, sameAddress } from '../../../addressing/address/address.js';
 import type { Attachment } from '../attachment.js';
 import { CniCode, CniError, readResult } from '../cni-error.js';
+import { LIVE_READ_MS, ReadCache } from '../live-reads.js';
 import type { NodePod, NodePods } from '../node-pods.js';
 import type { PoolLookup } from '../pool-lookup.js';
 import { type InterfaceRef, sandboxInterfaceKey } from '../request.js';
-import { LIVE_READ_MS, type RequestContext, waitIdle } from '../request-context.js';
+import { type RequestContext, waitIdle } from '../request-context.js';
 import type { Grant } from '../result.js';
 import { ClaimAuthorization } from './claim-authorization.js';
 import { ClaimGrants, readHeldLease } from './claim-grants.js';
 import { Prefetch } from './prefetch.js';
-import { ReadCache } from './read-cache.js';
 
 interface ClaimedAddressesDeps {
   readonly pods: NodePods;

@@ -5,7 +5,75 @@ import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import type { ObjectChange } from '../../kube/informers/informer.js';
 import type { Resource } from '../../kube/resource.js';
-import { LIVE_READ_MS } from './request-context.js';
+
+/** After this time, a live read of an ADD has failed: there is still time for an answer from earlier reads. */
+export const LIVE_READ_MS = 3_000;
+
+/** The result of a live read. */
+export interface CachedRead<T> {
+  /** Undefined if the object did not exist. */
+  readonly object: T | undefined;
+  /** When the read was sent, in the clock's ms. The result is at least as new. */
+  readonly at: number;
+}
+
+interface ReadCacheDeps {
+  readonly client: Pick<Client, 'get'>;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly maxStalenessMs: number;
+}
+
+/** Recent live reads of single objects. Nothing is watched, because an agent needs few objects of the cluster, each for a short time. */
+export class ReadCache {
+  readonly #deps: ReadCacheDeps;
+  readonly #seen = new Map<string, CachedRead<KubeObject>>();
+
+  constructor(deps: ReadCacheDeps) {
+    this.#deps = deps;
+  }
+
+  /** Reads before this time are stale, in the clock's ms. */
+  get staleBefore(): number {
+    return this.#deps.clock.now() - this.#deps.maxStalenessMs;
+  }
+
+  /** Returns the last read of an object. @param key `namespace/name`, or the name; @param since ignores reads before, in the clock's ms */
+  get<T extends KubeObject>(resource: Resource<T>, key: string, since = this.staleBefore): CachedRead<T> | undefined {
+    const found = this.#seen.get(cacheKey(resource, key));
+    // the resource, which determines T, is part of the key
+    return found !== undefined && found.at >= since ? (found as CachedRead<T>) : undefined;
+  }
+
+  /** Returns all objects of a kind that were read and existed. */
+  list<T extends KubeObject>(resource: Resource<T>, since: number): readonly T[] {
+    const prefix = cacheKey(resource, '');
+    const found: T[] = [];
+    for (const [id, { object, at }] of this.#seen) {
+      if (object !== undefined && at >= since && id.startsWith(prefix)) found.push(object as T);
+    }
+    return found;
+  }
+
+  /** Reads an object live. @throws {StatusError | TransportError} if the read failed; a missing object is no error */
+  async read<T extends KubeObject>(resource: Resource<T>, key: string, signal: AbortSignal): Promise<CachedRead<T>> {
+    const { client, clock } = this.#deps;
+    const at = clock.now();
+    const object = await findUnlessGone(client, resource, splitKey(key), { signal, deadlineMs: LIVE_READ_MS });
+    const read = { object, at };
+    const id = cacheKey(resource, key);
+    // a slower read that was sent earlier must not replace a newer result
+    if ((this.#seen.get(id)?.at ?? at) <= at) this.#seen.set(id, read);
+    return read;
+  }
+
+  evictBefore(time: number): void {
+    for (const [id, { at }] of this.#seen) if (at < time) this.#seen.delete(id);
+  }
+}
+
+function cacheKey({ group, plural }: Resource, key: string): string {
+  return `${group}/${plural} ${key}`;
+}
 
 interface NamedObjectsDeps<T extends KubeObject, S extends KubeObject> {
   readonly client: Pick<Client, 'get'>;
@@ -16,12 +84,15 @@ interface NamedObjectsDeps<T extends KubeObject, S extends KubeObject> {
 }
 
 /** How recent a read must be, in the clock's ms, and what ends a new one. */
-export interface ReadLimits {
+interface ReadLimits {
   readonly signal: AbortSignal;
   readonly since: number;
 }
 
-/** Objects of one kind that are read live by name, and changes that a watch shows. Its handler sees each change, as that of an informer does. */
+/**
+ * Objects of one kind that are read live by name, and changes that a watch shows, so that versions are compared, not only times as in
+ * {@link ReadCache}. Its handler sees each change, as that of an informer does.
+ */
 export class NamedObjects<T extends KubeObject, S extends KubeObject> {
   readonly cache = new Cache<S>();
   readonly #deps: NamedObjectsDeps<T, S>;
