@@ -121,7 +121,12 @@ export interface Condition {
   observedGeneration?: number;
 }
 
-/** Returns a metav1.Time, which has whole seconds. @param ms since the epoch */
+/** Returns since when a condition has its status. @param now milliseconds since the epoch, as it is written if the status is new */
+export function transitionTimeOf(before: Condition | undefined, status: Condition['status'], now: number): string {
+  return before?.status === status ? before.lastTransitionTime : timestampOf(now);
+}
+
+/** Formats milliseconds since the epoch as a metav1.Time, which has whole seconds. */
 export function timestampOf(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }

@@ -1,6 +1,6 @@
 import type { ClaimCondition, ReasonOf } from '../api/conditions.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
-import { type Condition, timestampOf } from '../api/meta.js';
+import { type Condition, transitionTimeOf } from '../api/meta.js';
 import type { Client } from '../kube/client.js';
 import { IPAM_CLAIMS } from '../kube/resources.js';
 
@@ -79,7 +79,7 @@ function toCondition(
   return {
     type,
     ...value,
-    lastTransitionTime: before?.status === value.status ? before.lastTransitionTime : timestampOf(now),
+    lastTransitionTime: transitionTimeOf(before, value.status, now),
     ...(generation !== undefined && { observedGeneration: generation }),
   };
 }

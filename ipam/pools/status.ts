@@ -1,7 +1,7 @@
 import { nameFirst } from '../../api/json.js';
 import { PoolCondition } from '../../api/conditions.js';
 import type { AddressPoolStatus } from '../../api/address-pool.js';
-import { type Condition, timestampOf } from '../../api/meta.js';
+import { type Condition, transitionTimeOf } from '../../api/meta.js';
 import type { NetworkConfigProblem } from '../../api/networks/network-attachment.js';
 import { COUNTS, type CountField } from '../../addressing/address-states.js';
 import { toSafeNumber } from '../../addressing/address/ranges.js';
@@ -117,8 +117,7 @@ export function withTransitionTimes(
 ): Condition[] {
   return conditions.map((condition) => {
     const known = before?.find(({ type }) => type === condition.type);
-    const since = known?.status === condition.status ? known.lastTransitionTime : undefined;
-    return { ...condition, lastTransitionTime: since ?? timestampOf(now) };
+    return { ...condition, lastTransitionTime: transitionTimeOf(known, condition.status, now) };
   });
 }
 

@@ -1,6 +1,5 @@
-import type { ReasonOf } from '../../../api/conditions.js';
+import { objectKey } from '../../../api/meta.js';
 import { type IPAMClaim, isWorkloadClaim } from '../../../api/ipam-claim.js';
-import { type Condition, timestampOf } from '../../../api/meta.js';
 import { OWNER_KIND_SERVED } from '../../../api/names.js';
 import { areServed } from '../../../kube/absence.js';
 import type { Cache } from '../../../kube/informers/cache.js';
@@ -11,7 +10,12 @@ import { forEachInSlices, forEachParallel } from '../../../kube/run-in-slices.js
 import type { Logger } from '../../../kube/log.js';
 import { IPAM_CLAIMS, VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES } from '../../../kube/resources.js';
 import { PeriodicTask } from '../../../process/periodic-task.js';
-import { OWNER_KIND_NOT_SERVED, conditionOf } from '../../../cluster/claim-conditions.js';
+import {
+  type ConditionOf,
+  OWNER_KIND_NOT_SERVED,
+  conditionOf,
+  conditionsAfter,
+} from '../../../cluster/claim-conditions.js';
 import type { PoolDirectory } from '../../../addressing/directory/directory.js';
 
 interface UnservedOwnersDeps {
@@ -26,6 +30,11 @@ const PAUSE_MS = 10_000;
 /** The rest is written in the next round. */
 const MAX_WRITES_PER_ROUND = 500;
 const PARALLEL_WRITES = 4;
+const UNSERVED: ConditionOf<'OwnerKindServed'> = {
+  status: 'False',
+  reason: 'KindNotServed',
+  message: OWNER_KIND_NOT_SERVED,
+};
 
 /**
  * Sets a condition on claims that cannot be released because the API server does not serve the kinds of VMs, and removes it afterwards. Claims of another IPAM are
@@ -66,28 +75,15 @@ export class UnservedOwners extends PeriodicTask {
   async #write(claim: IPAMClaim, served: boolean, signal: AbortSignal): Promise<void> {
     const { client, clock, log } = this.#deps;
     const { namespace, name, uid, resourceVersion } = claim.metadata;
-    const ips = claim.status?.ips ?? [];
-    const conditions = claim.status?.conditions ?? [];
-    const others = conditions.filter(({ type }) => type !== OWNER_KIND_SERVED);
-    const status = { ips, conditions: served ? others : [...others, unservedCondition(clock.wall())] };
+    const conditions = conditionsAfter(claim, { [OWNER_KIND_SERVED]: served ? undefined : UNSERVED }, clock.wall());
+    const status = { ips: claim.status?.ips ?? [], conditions };
     const patch = { type: 'merge' as const, body: { metadata: { uid, resourceVersion }, status } };
     try {
       await client.patch(IPAM_CLAIMS, { namespace, name }, patch, { subresource: 'status', signal });
     } catch (error) {
       if (isConflict(error) || isNotFound(error) || signal.aborted) return;
-      const fields = { claim: `${namespace ?? ''}/${name}` };
+      const fields = { claim: objectKey(claim) };
       log.warn(fields, `cannot write condition ${OWNER_KIND_SERVED}: ${messageOf(error)}`);
     }
   }
-}
-
-/** @param now milliseconds since the epoch */
-function unservedCondition(now: number): Condition {
-  return {
-    type: OWNER_KIND_SERVED,
-    status: 'False',
-    reason: 'KindNotServed' satisfies ReasonOf<'OwnerKindServed'>,
-    message: OWNER_KIND_NOT_SERVED,
-    lastTransitionTime: timestampOf(now),
-  };
 }
