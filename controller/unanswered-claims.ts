@@ -2,10 +2,10 @@ import { type IPAMClaim, claimNadOf } from '../api/ipam-claim.js';
 import { isBeingDeleted, objectKey } from '../api/meta.js';
 import { EventReason } from '../api/event-reasons.js';
 import type { Clock } from '../kube/clock.js';
-import { type EventRecorder, LASTING_EVENT_MS } from '../kube/events.js';
+import type { EventRecorder } from '../kube/events.js';
 import type { Logger } from '../kube/log.js';
-import { forEachInSlices } from '../kube/run-in-slices.js';
-import { PeriodicTask, checkIntervalMs } from '../process/periodic-task.js';
+import { type LastingProblem, LastingReports } from '../process/lasting-reports.js';
+import { checkIntervalMs } from '../process/periodic-task.js';
 import { claimEventSubjects } from '../cluster/event-subjects.js';
 import type { PersistentIPsGate } from '../cluster/persistent-ips-gate.js';
 import type { ParsedNad } from '../cluster/transforms.js';
@@ -20,40 +20,25 @@ interface UnansweredDeps {
   readonly afterMs: number;
 }
 
-/** Reports claims without a status from ipam, once for each claim: `holdfast ipam` cannot report its own failure. */
-export class UnansweredClaims extends PeriodicTask {
+/** Reports claims without a status from ipam: `holdfast ipam` cannot report its own failure. */
+export class UnansweredClaims extends LastingReports<IPAMClaim> {
   readonly #deps: UnansweredDeps;
-  /** When each claim without an answer was first seen, and last reported, by UID. */
-  #seen = new Map<string, { firstSeen: number; reportedAt: number }>();
 
   constructor(deps: UnansweredDeps) {
-    const { clock, afterMs } = deps;
-    super({ clock, pauseMs: checkIntervalMs(afterMs), run: (signal) => this.#check(signal) });
+    const { clock, gate, claims, afterMs } = deps;
+    super({
+      ...{ clock, gate, afterMs, pauseMs: checkIntervalMs(afterMs), objects: () => claims.list() },
+      problemsOf: (claim) => this.#problemsOf(claim),
+    });
     this.#deps = deps;
   }
 
-  async #check(signal: AbortSignal): Promise<void> {
-    const { claims, clock, gate, afterMs } = this.#deps;
-    if (!gate.isOpen()) return;
-    const now = clock.now();
-    const seen = new Map<string, { firstSeen: number; reportedAt: number }>();
-    const check = (claim: IPAMClaim) => {
-      if (!this.#isUnanswered(claim)) return;
-      const { uid = '' } = claim.metadata;
-      const entry = this.#seen.get(uid) ?? { firstSeen: now, reportedAt: -Infinity };
-      seen.set(uid, entry);
-      if (now - entry.reportedAt < LASTING_EVENT_MS || now - entry.firstSeen < afterMs) return;
-      entry.reportedAt = now;
-      this.#report(claim);
-    };
-    if (await forEachInSlices(claims.list(), check, clock, signal)) this.#seen = seen;
-  }
-
   /** Only claims on networks of `holdfast ipam` count: it writes addresses or the reason why there are none. */
-  #isUnanswered(claim: IPAMClaim): boolean {
-    if (claim.status !== undefined || isBeingDeleted(claim)) return false;
+  #problemsOf(claim: IPAMClaim): LastingProblem[] {
+    if (claim.status !== undefined || isBeingDeleted(claim)) return [];
     const nad = this.#deps.networks.get(claimNadOf(claim) ?? '');
-    return nad?.delegation.kind === 'holdfast';
+    if (nad?.delegation.kind !== 'holdfast') return [];
+    return [{ key: claim.metadata.uid ?? '', report: () => this.#report(claim) }];
   }
 
   #report(claim: IPAMClaim): void {

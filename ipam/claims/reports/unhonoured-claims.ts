@@ -3,10 +3,10 @@ import { isBeingDeleted, objectKey } from '../../../api/meta.js';
 import { EventReason } from '../../../api/event-reasons.js';
 import type { Cache } from '../../../kube/informers/cache.js';
 import type { Clock } from '../../../kube/clock.js';
-import { type EventRecorder, LASTING_EVENT_MS } from '../../../kube/events.js';
+import type { EventRecorder } from '../../../kube/events.js';
 import type { Logger } from '../../../kube/log.js';
-import { forEachInSlices } from '../../../kube/run-in-slices.js';
-import { PeriodicTask, checkIntervalMs } from '../../../process/periodic-task.js';
+import { type LastingProblem, LastingReports } from '../../../process/lasting-reports.js';
+import { checkIntervalMs } from '../../../process/periodic-task.js';
 import type { PersistentIPsGate } from '../../../cluster/persistent-ips-gate.js';
 import type { PoolDirectory } from '../../../addressing/directory/directory.js';
 import type { Resolution } from '../../../addressing/directory/resolution.js';
@@ -63,30 +63,29 @@ interface UnhonouredDeps {
 }
 
 /** Reports claims that no IPAM honours, for each pod. */
-export class UnhonouredClaims extends PeriodicTask {
+export class UnhonouredClaims extends LastingReports<IPAMClaim> {
   readonly #deps: UnhonouredDeps;
-  /** When it was last reported, by the UIDs of claim and pod. */
-  #reported = new Map<string, number>();
 
   constructor(deps: UnhonouredDeps) {
-    const { clock, config } = deps;
-    super({ clock, pauseMs: checkIntervalMs(config.unhonouredAfterMs), run: (signal) => this.#checkAll(signal) });
+    const { clock, gate, claims, config } = deps;
+    super({
+      ...{ clock, gate, afterMs: 0, pauseMs: checkIntervalMs(config.unhonouredAfterMs) },
+      objects: () => claims.list(),
+      problemsOf: (claim) => this.#problemsOf(claim),
+    });
     this.#deps = deps;
   }
 
-  async #checkAll(signal: AbortSignal): Promise<void> {
-    const { claims, gate, log, clock } = this.#deps;
-    if (!gate.isOpen()) return;
-    const told = new Map<string, number>();
-    const check = (claim: IPAMClaim) => {
-      try {
-        for (const use of this.#unhonouredPodsOf(claim)) told.set(...this.#report(claim, use));
-      } catch (error) {
-        log.error({ claim: objectKey(claim), err: error }, 'cannot check whether the claim is honoured');
-      }
-    };
-    // pods that are gone need not be remembered
-    if (await forEachInSlices(claims.list(), check, clock, signal)) this.#reported = told;
+  #problemsOf(claim: IPAMClaim): LastingProblem[] {
+    try {
+      return this.#unhonouredPodsOf(claim).map((use) => ({
+        key: `${claim.metadata.uid ?? ''}/${use.pod.metadata.uid ?? ''}`,
+        report: () => this.#report(claim, use),
+      }));
+    } catch (error) {
+      this.#deps.log.error({ claim: objectKey(claim), err: error }, 'cannot check whether the claim is honoured');
+      return [];
+    }
   }
 
   #unhonouredPodsOf(claim: IPAMClaim): UnhonouredPod[] {
@@ -97,14 +96,10 @@ export class UnhonouredClaims extends PeriodicTask {
     return unhonouredPods(check, config.unhonouredAfterMs);
   }
 
-  #report(claim: IPAMClaim, { pod, message }: UnhonouredPod): [use: string, at: number] {
-    const { events, log, clock } = this.#deps;
-    const use = `${claim.metadata.uid ?? ''}/${pod.metadata.uid ?? ''}`;
-    const before = this.#reported.get(use) ?? -Infinity;
-    if (clock.now() - before < LASTING_EVENT_MS) return [use, before];
+  #report(claim: IPAMClaim, { pod, message }: UnhonouredPod): void {
+    const { events, log } = this.#deps;
     log.warn({ claim: objectKey(claim), pod: pod.metadata.name }, message);
     for (const subject of claimEventSubjects(claim))
       events.event(subject, 'Warning', EventReason.ClaimNotHonoured, message);
-    return [use, clock.now()];
   }
 }

@@ -7,10 +7,9 @@ import { BY_WORKLOAD } from '../../../cluster/watch-specs.js';
 import type { ParsedNad } from '../../../cluster/transforms.js';
 import type { Cache } from '../../../kube/informers/cache.js';
 import type { Clock } from '../../../kube/clock.js';
-import { type EventRecorder, type EventSubject, LASTING_EVENT_MS } from '../../../kube/events.js';
+import type { EventRecorder, EventSubject } from '../../../kube/events.js';
 import type { Logger } from '../../../kube/log.js';
-import { forEachInSlices } from '../../../kube/run-in-slices.js';
-import { PeriodicTask } from '../../../process/periodic-task.js';
+import { type LastingProblem, LastingReports } from '../../../process/lasting-reports.js';
 import { type Address, formatAddress } from '../../../addressing/address/address.js';
 import { leaseName } from '../../../addressing/lease/lease-name.js';
 import { stateOf } from '../../../addressing/lease/lease.js';
@@ -39,57 +38,25 @@ interface UnleasedAddressDeps {
 
 type Launcher = ClaimPod & { readonly vmi: NonNullable<ClaimPod['vmi']> };
 
-/** An address that a launcher has without a lease. */
-interface UnleasedAddress {
-  readonly key: string;
-  readonly launcher: Launcher;
-  readonly message: string;
-}
-
 /**
  * Reports running VMs with addresses of a pool that are not leased to them, as after etcd was restored from a backup. Another workload may have the same
  * address, or get it. Only the VM without the lease is told, because users can write what Multus reports of their own pods.
  */
-export class UnleasedAddresses extends PeriodicTask {
+export class UnleasedAddresses extends LastingReports<ClaimPod> {
   readonly #deps: UnleasedAddressDeps;
-  /** When each address was first seen, and last reported. */
-  #seen = new Map<string, { since: number; reportedAt: number }>();
 
   constructor(deps: UnleasedAddressDeps) {
-    const { clock, config } = deps;
-    super({ clock, pauseMs: collectIntervalMs(config.collectAfterMs), run: (signal) => this.#checkAll(signal) });
+    const { pods, clock, config, count } = deps;
+    super({
+      // a cache may lag, and a lease may change its owner
+      ...{ clock, count, afterMs: config.collectAfterMs, pauseMs: collectIntervalMs(config.collectAfterMs) },
+      objects: () => pods.list(),
+      problemsOf: (pod) => this.#unleasedOf(pod),
+    });
     this.#deps = deps;
   }
 
-  override async stop(): Promise<void> {
-    await super.stop();
-    this.#seen.clear();
-    this.#deps.count(0);
-  }
-
-  async #checkAll(signal: AbortSignal): Promise<void> {
-    const { pods, clock, config, count } = this.#deps;
-    const now = clock.now();
-    const seen = new Map<string, { since: number; reportedAt: number }>();
-    let late = 0;
-    const check = (pod: ClaimPod) => {
-      for (const found of this.#unleasedOf(pod)) {
-        const entry = this.#seen.get(found.key) ?? { since: now, reportedAt: -Infinity };
-        seen.set(found.key, entry);
-        // a cache may lag, and a lease may change its owner
-        if (now - entry.since < config.collectAfterMs) continue;
-        late++;
-        if (now - entry.reportedAt < LASTING_EVENT_MS) continue;
-        this.#report(found);
-        entry.reportedAt = now;
-      }
-    };
-    if (!(await forEachInSlices(pods.list(), check, clock, signal))) return;
-    this.#seen = seen;
-    count(late);
-  }
-
-  #unleasedOf(pod: ClaimPod): UnleasedAddress[] {
+  #unleasedOf(pod: ClaimPod): LastingProblem[] {
     if (!isRunningLauncher(pod)) return [];
     try {
       return unpackInterfaces(pod.interfaces).flatMap((reported) => this.#unleased(pod, reported));
@@ -99,7 +66,7 @@ export class UnleasedAddresses extends PeriodicTask {
     }
   }
 
-  #unleased(launcher: Launcher, { nad, ips }: ReportedInterface): UnleasedAddress[] {
+  #unleased(launcher: Launcher, { nad, ips }: ReportedInterface): LastingProblem[] {
     const { networks, directory, book } = this.#deps;
     const { namespace = '', name, uid = '' } = launcher.metadata;
     const parsed = networks.get(nad);
@@ -119,7 +86,8 @@ export class UnleasedAddresses extends PeriodicTask {
         const message =
           `Launcher ${name} has address ${formatAddress(address)} of AddressPool ${pool.name}, which is ${danger}. ` +
           'Restart the VM: it then gets the addresses of its claim';
-        return [{ key: `${uid}/${pool.addressSpace}/${formatAddress(address)}`, launcher, message }];
+        const key = `${uid}/${pool.addressSpace}/${formatAddress(address)}`;
+        return [{ key, report: () => this.#report(launcher, message) }];
       });
   }
 
@@ -132,7 +100,7 @@ export class UnleasedAddresses extends PeriodicTask {
     return this.#deps.claims.byIndex(BY_WORKLOAD, joinKey(namespace, vm));
   }
 
-  #report({ launcher, message }: UnleasedAddress): void {
+  #report(launcher: Launcher, message: string): void {
     const { events, log } = this.#deps;
     const { metadata, vmi } = launcher;
     log.warn({ pod: objectKey(launcher) }, message);
