@@ -8,6 +8,7 @@ import type { Clock } from '../../kube/clock.js';
 import type { Cache, Lister } from '../../kube/informers/cache.js';
 import type { SyncResult } from '../../kube/controller-loop.js';
 import { isRejected, messageOf } from '../../kube/errors.js';
+import { LASTING_EVENT_MS } from '../../kube/events.js';
 import type { Logger } from '../../kube/log.js';
 import { runInSlices } from '../../kube/run-in-slices.js';
 import { MAX_ADD_TIMEOUT_MS } from '../../process/config/agent-config.js';
@@ -65,7 +66,8 @@ export async function syncNetwork(
   const planned = await runInSlices(planNetwork(network, fence, dependencies), dependencies.clock);
   const events = [...planned.events, ...guestEvents(network, dependencies.directory)];
   for (const event of events) nadEvents.record(event);
-  if (!dependencies.isGateOpen()) return undefined;
+  const again = events.length > 0 ? { requeueAfterMs: LASTING_EVENT_MS } : undefined;
+  if (!dependencies.isGateOpen()) return again;
   for (const action of planned.actions) {
     const { name } = action.pool.metadata;
     if (action.kind === 'create') {
@@ -88,7 +90,7 @@ export async function syncNetwork(
       throw error;
     }
   }
-  return planned.notPermitted.length > 0 ? { requeueAfterMs: CONSENT_RECHECK_MS } : undefined;
+  return planned.notPermitted.length > 0 ? { requeueAfterMs: CONSENT_RECHECK_MS } : again;
 }
 
 export function planNetwork(

@@ -18,7 +18,7 @@ describe('the events of a pool', () => {
       [{ ...condition, lastTransitionTime: '' }],
       events,
     );
-    new NadEvents(events).record({
+    new NadEvents(events, { now: () => 0 }).record({
       nad: nad('vms/blue', holdfastConfig()),
       reason: EventReason.PoolMissing,
       message: '',

@@ -3,7 +3,8 @@ import type { AddressPool } from '../../api/address-pool.js';
 import type { Condition } from '../../api/meta.js';
 import { EventReason } from '../../api/event-reasons.js';
 import { poolEventSubject } from '../../cluster/event-subjects.js';
-import type { EventRecorder } from '../../kube/events.js';
+import type { Clock } from '../../kube/clock.js';
+import { type EventRecorder, LASTING_EVENT_MS } from '../../kube/events.js';
 import { setMostRecent } from '../../kube/informers/cache.js';
 import { NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
 import { apiVersionOf } from '../../kube/resource.js';
@@ -13,22 +14,26 @@ const MAX_REMEMBERED_EVENTS = 4096;
 
 type Events = Pick<EventRecorder, 'event'>;
 
-/** Records events on NADs, each once: a NAD has no status that would store what was reported. */
+/** Records events on NADs, which have no status that would keep them: each once, and again before the API server deletes it. */
 export class NadEvents {
   readonly #events: Events;
+  readonly #clock: Pick<Clock, 'now'>;
   /** By UID and reason. */
-  readonly #recorded = new Map<string, string>();
+  readonly #recorded = new Map<string, { readonly text: string; readonly at: number }>();
 
-  constructor(events: Events) {
+  constructor(events: Events, clock: Pick<Clock, 'now'>) {
     this.#events = events;
+    this.#clock = clock;
   }
 
   record({ nad, reason, message }: NadEvent): void {
     const { name, namespace, uid = '', resourceVersion } = nad.metadata;
     const key = `${uid}\n${reason}`;
     const text = `${resourceVersion ?? ''}\n${message}`;
-    if (this.#recorded.get(key) === text) return;
-    setMostRecent(this.#recorded, key, text, MAX_REMEMBERED_EVENTS);
+    const at = this.#clock.now();
+    const known = this.#recorded.get(key);
+    if (known?.text === text && at - known.at < LASTING_EVENT_MS) return;
+    setMostRecent(this.#recorded, key, { text, at }, MAX_REMEMBERED_EVENTS);
     const { kind } = NETWORK_ATTACHMENT_DEFINITIONS;
     const subject = {
       apiVersion: apiVersionOf(NETWORK_ATTACHMENT_DEFINITIONS),

@@ -27,6 +27,21 @@ describe('the number of pools that are derived from NADs of one namespace', () =
     ]);
   });
 
+  it('is told again while it lasts, because the API server deletes an event after an hour', async () => {
+    const sync = world.elect();
+    await world.settle(sync);
+    for (const [minutes, events] of [
+      [29, 1],
+      [31, 2],
+      [45, 2],
+      [62, 3],
+    ] as const) {
+      world.clock.advanceTo(Date.UTC(2026, 0, 1) + minutes * 60_000);
+      await sync('vms/n3');
+      expect(world.events, `after ${minutes} minutes`).to.have.length(events);
+    }
+  });
+
   it('includes pools that are being created', async () => {
     const sync = world.elect();
     await Promise.all([1, 2, 3].map((n) => sync(`vms/n${n}`)));

@@ -64,7 +64,7 @@ export function createPoolsSync(
   const options = { random, countsIntervalMs: statusIntervalMs, poolCount: () => pools.size };
   const memory = {
     writer: new PoolStatusWriter(client, clock, options),
-    nadEvents: new NadEvents(events),
+    nadEvents: new NadEvents(events, clock),
     fence: new MoveFence(() => clock.now(), maxStalenessMs),
     counts: new DerivedPoolCounts(pools),
   };
