@@ -7,7 +7,7 @@ import { poolEventSubject } from '../../cluster/event-subjects.js';
 import { identityMetadataOf, pickKeys } from '../../cluster/metadata.js';
 import type { Client } from '../../kube/client.js';
 import type { Sync, SyncResult } from '../../kube/controller-loop.js';
-import { isAlreadyExists, isNotFound, isRejected, messageOf } from '../../kube/errors.js';
+import { isAlreadyExists, isRejected, messageOf } from '../../kube/errors.js';
 import type { EventRecorder } from '../../kube/events.js';
 import type { InformerRegistry, WatchSpec } from '../../kube/informers/informers.js';
 import { IPAM_CLAIMS, PODS, POD_DISRUPTION_BUDGETS, STATEFUL_SETS } from '../../kube/resources.js';
@@ -164,16 +164,17 @@ export class ResponderReconciler implements Reconciler {
       case 'create-budget':
         return unlessExists(client.create(POD_DISRUPTION_BUDGETS, action.budget));
       case 'delete-set':
-        return unlessGone(
-          client.delete(STATEFUL_SETS, refOf(action.object), {
-            ...uidOf(action.object),
-            propagationPolicy: 'Background',
-          }),
-        );
+        await client.delete(STATEFUL_SETS, refOf(action.object), {
+          ...uidOf(action.object),
+          propagationPolicy: 'Background',
+        });
+        return;
       case 'delete-budget':
-        return unlessGone(client.delete(POD_DISRUPTION_BUDGETS, refOf(action.object), uidOf(action.object)));
+        await client.delete(POD_DISRUPTION_BUDGETS, refOf(action.object), uidOf(action.object));
+        return;
       case 'delete-claim':
-        return unlessGone(client.delete(IPAM_CLAIMS, refOf(action.object), versionOf(action.object)));
+        await client.delete(IPAM_CLAIMS, refOf(action.object), versionOf(action.object));
+        return;
       case 'report':
         this.#report(action.pool, action.reason, action.message);
     }
@@ -227,14 +228,6 @@ async function unlessExists(write: Promise<unknown>): Promise<void> {
     await write;
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;
-  }
-}
-
-async function unlessGone(write: Promise<unknown>): Promise<void> {
-  try {
-    await write;
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
   }
 }
 
