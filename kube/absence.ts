@@ -1,7 +1,7 @@
 import type { KubeObject } from '../api/meta.js';
 import type { CallOptions, Client } from './client.js';
 import { isNotFound } from './errors.js';
-import type { ObjectRef, Resource } from './resource.js';
+import { type ObjectRef, type Resource, groupPath } from './resource.js';
 import type { ClientTransport } from './transport/transport.js';
 
 /** Proof that an object is gone, for callers that free what it held. */
@@ -42,10 +42,6 @@ async function namesServed(
     if (isNotFound(error)) return [];
     throw error;
   }
-}
-
-function groupPath({ group, version }: Resource): string {
-  return group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
 }
 
 /**

@@ -8,7 +8,7 @@ import type { Logger } from './log.js';
 import { type KubeMetrics, silentMetrics } from './metrics.js';
 import { EventQueue, type QueuedEvent } from './event-queue.js';
 import { setMostRecent } from './informers/cache.js';
-import type { Resource } from './resource.js';
+import { namespacedResource } from './resource.js';
 import { TokenBuckets } from './token-buckets.js';
 
 export type EventType = 'Normal' | 'Warning';
@@ -44,7 +44,7 @@ export interface Event extends KubeObject {
   reportingInstance: string;
 }
 
-export const EVENTS: Resource<Event> = { group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true };
+export const EVENTS = namespacedResource<Event>('v1', 'events', 'Event');
 
 /**
  * The same as client-go: 25 events about an object at once, then one in five minutes. A tenant with more objects than buckets gets no more events,

@@ -4,7 +4,7 @@ import type { CallOptions, Client } from './client.js';
 import type { Clock, Random } from './clock.js';
 import { isAlreadyExists, isConflict, messageOf } from './errors.js';
 import type { Logger } from './log.js';
-import type { Resource } from './resource.js';
+import { namespacedResource } from './resource.js';
 
 interface LeaseSpec {
   holderIdentity?: string;
@@ -20,13 +20,7 @@ export interface Lease extends KubeObject {
   spec?: LeaseSpec;
 }
 
-export const LEASES: Resource<Lease> = {
-  group: 'coordination.k8s.io',
-  version: 'v1',
-  plural: 'leases',
-  kind: 'Lease',
-  namespaced: true,
-};
+export const LEASES = namespacedResource<Lease>('coordination.k8s.io/v1', 'leases', 'Lease');
 
 interface LeaderElectionOptions {
   client: Client;

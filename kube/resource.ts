@@ -44,6 +44,11 @@ export function apiVersionOf(resource: Resource): string {
   return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
 }
 
+/** Returns the URL path of a group's version, where its kinds are listed too. */
+export function groupPath({ group, version }: Pick<Resource, 'group' | 'version'>): string {
+  return group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+}
+
 /**
  * Returns the URL path of a collection, an object or its subresource. Without a namespace: the collection of all namespaces.
  * @throws {TypeError} if an object of a namespaced kind has no namespace
@@ -56,8 +61,7 @@ export function resourcePath(
   if (resource.namespaced && name !== undefined && !namespace) {
     throw new TypeError(`${resource.kind} ${name} needs a namespace`);
   }
-  const root = resource.group === '' ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`;
-  const segments = [root];
+  const segments = [groupPath(resource)];
   if (resource.namespaced && namespace) segments.push('namespaces', encodeURIComponent(namespace));
   segments.push(resource.plural);
   if (name !== undefined) segments.push(encodeURIComponent(name));
