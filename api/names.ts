@@ -120,9 +120,10 @@ export const SERVED_NETWORKS_COMPLETE = 'complete';
  * protects it. A launcher without it was created by KubeVirt's controller.
  */
 export const LAUNCHER_CREATOR = `${HOLDFAST_GROUP}/launcher-creator`;
-/** Label of a namespace whose VMs get no persistent addresses: value `disabled`. */
+/** Label of a namespace whose pods may refer to claims without being launchers: value `allowed`. */
 export const CLAIM_REFERENCES_LABEL = `${HOLDFAST_GROUP}/claim-references`;
 export const CLAIM_REFERENCES_ALLOWED = 'allowed';
+/** Label of a namespace whose VMs get no persistent addresses: value `disabled`. */
 export const PERSISTENT_IPS_LABEL = `${HOLDFAST_GROUP}/persistent-ips`;
 export const PERSISTENT_IPS_DISABLED = 'disabled';
 /** Label of a namespace whose pods request the addresses that they need as extended resources: value `enabled`. */
