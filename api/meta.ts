@@ -100,6 +100,11 @@ export function byAge(a: WithCreationTime, b: WithCreationTime): number {
   return aName < bName ? -1 : aName > bName ? 1 : 0;
 }
 
+/** The same for objects of several namespaces, which may have one name. */
+export function byAgeAndKey(a: KubeObject, b: KubeObject): number {
+  return byAge(a, b) || (objectKey(a) < objectKey(b) ? -1 : 1);
+}
+
 interface WithCreationTime {
   metadata: Pick<ObjectMeta, 'name' | 'creationTimestamp'>;
 }

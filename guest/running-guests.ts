@@ -4,7 +4,7 @@ import type { EvaluatedPool } from '../addressing/directory/pool-state.js';
 import type { Pool } from '../addressing/pool/pool.js';
 import { type IPAMClaim, claimGuestMacOf, claimOwnerOf, claimVmNetworkOf, macHeldSince } from '../api/ipam-claim.js';
 import type { VirtualMachineInstance } from '../api/kubevirt.js';
-import { byAge, joinKey, objectKey } from '../api/meta.js';
+import { byAgeAndKey, joinKey, objectKey } from '../api/meta.js';
 import type { Lister } from '../kube/informers/cache.js';
 import type { GuestListers } from './cached-view.js';
 import { type Layer2Guest, type Layer2Guests, layer2GuestsOf } from './layer2-guests.js';
@@ -214,10 +214,5 @@ function wiresOf({ mac, claim, nad }: ServedMac): string[] {
 
 function isEarlier(one: ServedMac, other: ServedMac): boolean {
   const [a, b] = [one, other].map(({ claim, mac }) => macHeldSince(claim, mac)) as [number, number];
-  return a === b ? byAgeAndKey(one, other) < 0 : a < b;
-}
-
-/** Claims of two namespaces may have one name. */
-function byAgeAndKey({ claim: a }: ServedMac, { claim: b }: ServedMac): number {
-  return byAge(a, b) || (objectKey(a) < objectKey(b) ? -1 : 1);
+  return a === b ? byAgeAndKey(one.claim, other.claim) < 0 : a < b;
 }

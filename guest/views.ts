@@ -6,6 +6,7 @@ import type { ProcessContext } from '../process/context.js';
 import { type GuestConfig, responderStalenessMs } from '../process/config/guest-config.js';
 import { responderSetName } from '../api/responders.js';
 import { RememberedGuests } from './layer2-guests.js';
+import type { GuestCaches } from './running-guests.js';
 import { CLAIM_LEASES, GUEST_CLAIMS, GUEST_VMIS, GUEST_VMS, LOCKED_LEASES } from './watch-specs.js';
 
 /** Watches end so often within the time for which a table may be used: each end shows that nothing was missed until the watch began. */
@@ -45,6 +46,12 @@ export function createGuestViews(
   });
   remembered.follow({ claims, networks, directory });
   return { watched, directory, remembered, gate, onGateChange: (handler: () => void) => handlers.push(handler) };
+}
+
+/** The caches in which running guests are found. */
+export function guestCachesOf({ watched, directory, remembered }: GuestViews): GuestCaches {
+  const { claims, vmis, networks } = watched;
+  return { claims: claims.cache, vmis: vmis.cache, networks: networks.cache, directory, remembered };
 }
 
 /** The pools by the name of the StatefulSet of their responders. */

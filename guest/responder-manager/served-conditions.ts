@@ -25,7 +25,7 @@ import { onAffectedWorkloads } from '../layer2-guests.js';
 import { leasedAddresses, shownAddresses } from '../leased-addresses.js';
 import { type GuestCaches, type RefusedGuest, type ServedGuest, KnownWires, findGuests } from '../running-guests.js';
 import { fairOrder } from '../fair-order.js';
-import { BY_RESPONDER_SET, type GuestViews, type Reconciler } from '../views.js';
+import { BY_RESPONDER_SET, type GuestViews, type Reconciler, guestCachesOf } from '../views.js';
 import { responderSetName } from '../../api/responders.js';
 
 /** Changes of one network that come within this time are looked at together: each look reads all of its claims. */
@@ -66,9 +66,7 @@ export class ServedConditions implements Reconciler {
 
   constructor(deps: ServedConditionsDeps) {
     this.#deps = deps;
-    const { watched, directory, remembered } = deps.views;
-    const { claims, vmis, networks } = watched;
-    this.#caches = { claims: claims.cache, vmis: vmis.cache, networks: networks.cache, directory, remembered };
+    this.#caches = guestCachesOf(deps.views);
   }
 
   listen(add: (keys: Iterable<string>) => void): void {

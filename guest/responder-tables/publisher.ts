@@ -13,7 +13,7 @@ import { CONFIG_MAPS, type ConfigMap } from '../../kube/resources.js';
 import { runInSlices } from '../../kube/run-in-slices.js';
 import { leasedAddresses } from '../leased-addresses.js';
 import { RESPONDER_LABELS, RESPONDER_INTERFACE, responderNames } from '../responder-manager/objects.js';
-import { BY_RESPONDER_SET, type GuestViews, type Reconciler } from '../views.js';
+import { BY_RESPONDER_SET, type GuestViews, type Reconciler, guestCachesOf } from '../views.js';
 import { AffectedNetworks } from './affected-networks.js';
 import { IgnoredOptions } from './ignored-options.js';
 import { type HelperConfig, helperConfig } from './protocol.js';
@@ -76,16 +76,7 @@ export class TablePublisher implements Reconciler {
 
   constructor(deps: TablePublisherDeps) {
     this.#deps = deps;
-    const { directory, watched, remembered } = deps.views;
-    const { claims, vmis, networks, claimLeases } = watched;
-    this.#caches = {
-      claims: claims.cache,
-      vmis: vmis.cache,
-      networks: networks.cache,
-      leases: claimLeases.cache,
-      directory,
-      remembered,
-    };
+    this.#caches = { ...guestCachesOf(deps.views), leases: deps.views.watched.claimLeases.cache };
     this.#affected = new AffectedNetworks(deps.views);
     this.#ignored = new IgnoredOptions(deps.events);
     this.#tables = deps.informers.get(RESPONDER_TABLES);

@@ -4,7 +4,7 @@ import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import { guestSettings } from '../../addressing/pool/guest-settings.js';
 import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
 import { type IPAMClaim, claimOwnerOf } from '../../api/ipam-claim.js';
-import { byAge, objectKey } from '../../api/meta.js';
+import { byAgeAndKey, objectKey } from '../../api/meta.js';
 import type { NadGuestOptions } from '../../api/networks/nad-guests.js';
 import { shortHash } from '../../api/names.js';
 import { claimEventSubject, claimEventSubjects } from '../../cluster/event-subjects.js';
@@ -55,10 +55,10 @@ export function* buildTable(pool: Pool, guests: readonly RunningGuest[]): Genera
   const options = new Map<string, GuestOptionSet>();
   const byAddress = new Map<string, TableGuest>();
   const optionsOf = optionsByNad(pool);
-  const byAgeAndKey = guests
+  const oldestFirst = guests
     .filter(({ addresses }) => addresses.length > 0)
-    .sort((a, b) => byAge(a.claim, b.claim) || (objectKey(a.claim) < objectKey(b.claim) ? -1 : 1));
-  const fair = fairOrder(byAgeAndKey, namespaceOf);
+    .sort((a, b) => byAgeAndKey(a.claim, b.claim));
+  const fair = fairOrder(oldestFirst, namespaceOf);
   const served = fair.slice(0, MAX_ENTRIES);
   const ids = yield* servedOptions(served, optionsOf);
   for (const [index, guest] of served.entries()) {
