@@ -8,7 +8,7 @@ import { type Clock, systemClock } from '../kube/clock.js';
 import { TimeSlice } from '../kube/run-in-slices.js';
 import { messageOf } from '../kube/errors.js';
 import type { Logger } from '../kube/log.js';
-import { type BindAddress, ConnectionLimit } from '../process/listening.js';
+import { type BindAddress, ConnectionLimit, listenOn } from '../process/listening.js';
 import type { TlsVersion } from '../process/config/config.js';
 import { BodyBudget, HttpError, parseBody, peekNamespace, readBody, tooManyReviews } from './body.js';
 import type { ServingPair } from '../tls/certificate-source.js';
@@ -121,12 +121,7 @@ export class AdmissionServer {
    * @throws {Error} if the server cannot listen on the address
    */
   listen(): Promise<void> {
-    const { host, port } = this.#options.address;
-    return new Promise((resolve, reject) => {
-      const fail = (error: Error) => reject(new Error(`cannot listen on ${host ?? ''}:${port}: ${error.message}`));
-      this.#server.once('error', fail);
-      this.#server.listen({ port, ...(host === undefined ? {} : { host }) }, resolve);
-    });
+    return listenOn(this.#server, this.#options.address);
   }
 
   /** Sets the certificate for new connections. Open connections stay. */

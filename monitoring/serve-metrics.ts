@@ -7,7 +7,7 @@ import { messageOf } from '../kube/errors.js';
 import type { Logger } from '../kube/log.js';
 import type { TlsVersion } from '../process/config/config.js';
 import type { ProcessContext } from '../process/context.js';
-import { type BindAddress, ConnectionLimit, parseBindAddress } from '../process/listening.js';
+import { type BindAddress, ConnectionLimit, closeServer, listenOn, parseBindAddress } from '../process/listening.js';
 import type { MetricsConfig } from '../process/config/metrics-config.js';
 import type { Metrics } from '../process/metrics.js';
 import type { ReadinessCheck } from '../process/probes.js';
@@ -119,13 +119,7 @@ class MetricsServer {
    * @throws {Error} if the server cannot listen on the address; names it
    */
   listen(): Promise<void> {
-    const { host, port } = this.#options.address;
-    return new Promise((resolve, reject) => {
-      this.#server.once('error', (error) =>
-        reject(new Error(`cannot listen on ${host ?? ''}:${port}: ${messageOf(error)}`, { cause: error })),
-      );
-      this.#server.listen({ port, ...(host === undefined ? {} : { host }) }, resolve);
-    });
+    return listenOn(this.#server, this.#options.address);
   }
 
   /** Sets the certificate for new connections. Open connections stay. */
@@ -134,10 +128,7 @@ class MetricsServer {
   }
 
   close(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#server.close(() => resolve());
-      this.#server.closeAllConnections();
-    });
+    return closeServer(this.#server);
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -1,4 +1,6 @@
+import type { Server as HttpServer } from 'node:http';
 import { type Server, type Socket, isIPv6 } from 'node:net';
+import { messageOf } from '../kube/errors.js';
 
 interface Connection {
   readonly socket: Socket;
@@ -94,4 +96,23 @@ export function parseBindAddress(text: string): BindAddress | undefined {
   if (port > 65_535) throw new TypeError(`${HINT}; a port is at most 65535`);
   if (groups.ipv6 !== undefined && !isIPv6(groups.ipv6)) throw new TypeError(HINT);
   return { host: groups.ipv6 ?? (groups.host === '' ? undefined : groups.host), port };
+}
+
+/** @throws {Error} if the server cannot listen on the address; names it */
+export function listenOn(server: Server, { host, port }: BindAddress): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error) => {
+      const place = host !== undefined && isIPv6(host) ? `[${host}]` : (host ?? '');
+      reject(new Error(`cannot listen on ${place}:${port}: ${messageOf(error)}`, { cause: error }));
+    });
+    server.listen({ port, ...(host !== undefined && { host }) }, resolve);
+  });
+}
+
+/** Accepts no more connections, and closes those that are open. */
+export function closeServer(server: Pick<HttpServer, 'close' | 'closeAllConnections'>): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
 }

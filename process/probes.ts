@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 import { messageOf } from '../kube/errors.js';
 import type { Logger } from '../kube/log.js';
-import { type BindAddress, ConnectionLimit, parseBindAddress } from './listening.js';
+import { ConnectionLimit, closeServer, listenOn, parseBindAddress } from './listening.js';
 
 /** A condition for the readiness of the process. */
 export interface ReadinessCheck {
@@ -58,7 +58,8 @@ export async function serveProbes(options: ProbesOptions): Promise<ProbeServer> 
   return {
     ...ports,
     close: async () => {
-      await Promise.all([close(healthServer), shared ? undefined : close(metricsServer)]);
+      const servers = new Set([healthServer, metricsServer].filter((server) => server !== undefined));
+      await Promise.all([...servers].map(closeServer));
     },
   };
 }
@@ -69,20 +70,8 @@ async function listen(text: string, routes: Routes, log: Logger): Promise<Server
   const settings = { headersTimeout: REQUEST_MS, requestTimeout: REQUEST_MS, connectionsCheckingInterval: 1_000 };
   const server = createServer(settings, (request, response) => void serve(routes, request, response, log));
   new ConnectionLimit(server, MAX_CONNECTIONS);
-  await listenOn(server, address).catch((error: unknown) => {
-    throw new Error(`cannot listen on ${text}: ${messageOf(error)}`, { cause: error });
-  });
+  await listenOn(server, address);
   return server;
-}
-
-function listenOn(server: Server, address: BindAddress): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ port: address.port, ...(address.host === undefined ? {} : { host: address.host }) }, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
 }
 
 async function serve(routes: Routes, request: IncomingMessage, response: ServerResponse, log: Logger): Promise<void> {
@@ -112,15 +101,4 @@ function answer(response: ServerResponse, status: number, body: string, type = '
 
 function portOf(server: Server | undefined): number | undefined {
   return server === undefined ? undefined : (server.address() as AddressInfo).port;
-}
-
-function close(server: Server | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    if (server === undefined) {
-      resolve();
-      return;
-    }
-    server.close(() => resolve());
-    server.closeAllConnections();
-  });
 }

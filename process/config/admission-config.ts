@@ -1,4 +1,4 @@
-import { type Settings, BIND_ADDRESS, DIRECTORY_PATH, FILE_PATH, HTTPS_URL, OBJECT_NAME } from './setting.js';
+import { type Settings, BIND_ADDRESS, DIRECTORY_PATH, FILE_PATH, HTTPS_URL, OBJECT_NAME, textList } from './setting.js';
 
 /** How ipam serves reviews of pools and NetworkAttachmentDefinitions. */
 export interface ValidationServerConfig {
@@ -71,7 +71,7 @@ export const CLIENT_SETTINGS: Settings<ClientConfig> = {
     description: 'allowed common names of client certificates; needs --client-ca-file',
     defaultValue: Object.freeze([]),
     defaultText: 'all',
-    parse: parseNames,
+    parse: textList('names'),
   },
 };
 
@@ -80,12 +80,6 @@ export function findClientConfigProblem({ clientCaFile, clientAllowedNames }: Cl
   if (clientCaFile !== undefined || clientAllowedNames.length === 0) return undefined;
   const { clientCaFile: file, clientAllowedNames: names } = CLIENT_SETTINGS;
   return `--${names.flag} has no effect without --${file.flag}: set it to the file with the CA of the client certificates`;
-}
-
-function parseNames(text: string): readonly string[] {
-  const names = text.split(',').map((name) => name.trim());
-  if (names.includes('')) throw new TypeError('must be a list of names, separated by commas');
-  return Object.freeze(names);
 }
 
 /** How the webhook serves VMs on primary user-defined networks. */

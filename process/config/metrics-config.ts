@@ -1,4 +1,4 @@
-import { type Settings, BIND_ADDRESS, BOOLEAN, DIRECTORY_PATH } from './setting.js';
+import { type Settings, BIND_ADDRESS, BOOLEAN, DIRECTORY_PATH, textList } from './setting.js';
 
 /** How metrics are served. */
 export interface MetricsConfig {
@@ -40,7 +40,7 @@ export const METRICS_SETTINGS: Settings<MetricsConfig> = {
     description: 'audiences for tokens that read metrics; a token must be for one of them',
     defaultValue: Object.freeze([]),
     defaultText: "the API server's own",
-    parse: parseAudiences,
+    parse: textList('audiences'),
   },
 };
 
@@ -61,10 +61,4 @@ export function findMetricsConfigProblem(config: PortsConfig): string | undefine
   const isShared = metricsBindAddress === healthBindAddress && !/(^|:)0$/.test(metricsBindAddress);
   if (!isShared) return undefined;
   return `--metrics-bind-address and --health-bind-address are both ${healthBindAddress}: metrics need an address of their own, because they are served over HTTPS`;
-}
-
-function parseAudiences(text: string): readonly string[] {
-  const audiences = text.split(',').map((audience) => audience.trim());
-  if (audiences.includes('')) throw new TypeError('must be a list of audiences, separated by commas');
-  return Object.freeze(audiences);
 }

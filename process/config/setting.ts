@@ -79,6 +79,15 @@ export const OBJECT_NAMES: ValueForm<string[]> = {
   parse: (text) => (text.trim() === '' ? [] : text.split(',').map((name) => parseObjectName(name.trim()))),
 };
 
+/** Texts separated by commas, at least one. @param what they are */
+export function textList(what: string): (text: string) => readonly string[] {
+  return (text) => {
+    const texts = text.split(',').map((each) => each.trim());
+    if (texts.includes('')) throw new TypeError(`must be a list of ${what}, separated by commas`);
+    return Object.freeze(texts);
+  };
+}
+
 export function oneOf<T extends string>(...allowed: readonly T[]): (text: string) => T {
   return (text) => {
     const found = allowed.find((value) => value === text);
