@@ -5,7 +5,7 @@ import type { Client } from '../kube/client.js';
 import { type Lease, LEASES } from '../kube/leader-election.js';
 import { type Resource, clusterResource, namespacedResource } from '../kube/resource.js';
 import { CONFIG_MAPS } from '../kube/resources.js';
-import { type PermittedReader, listAsAdministrator } from './reader.js';
+import { type PermittedReader, type Read, mapRead, noneIfUnserved, readListAs, valueOr } from './reader.js';
 
 /** The kinds of an installation, with the fields that commands read. */
 
@@ -111,9 +111,8 @@ export const CRDS = clusterResource<Crd>(
 interface ClusterRoleBinding extends KubeObject {
   subjects?: { kind: string; name: string; namespace?: string }[];
 }
-const RBAC = 'rbac.authorization.k8s.io/v1';
 export const CLUSTER_ROLE_BINDINGS = clusterResource<ClusterRoleBinding>(
-  RBAC,
+  'rbac.authorization.k8s.io/v1',
   'clusterrolebindings',
   'ClusterRoleBinding',
 );
@@ -146,24 +145,19 @@ export function isOwn(namespaces: ReadonlySet<string>, object: KubeObject): bool
   return hasOwnName(object) && (namespace === undefined || namespaces.has(namespace));
 }
 
-/**
- * Reads the namespaces of the installation from objects that no tenant can write, which stay until the namespaces are gone.
- * @throws {CommandError} if the user may not
- */
-export async function findNamespaces(client: ListClient): Promise<ReadonlySet<string>> {
-  const subjects = await listAsAdministrator(
-    client,
-    CLUSTER_ROLE_BINDINGS,
-    (binding) => (hasOwnName(binding) ? (binding.subjects ?? []) : []),
-    { labelSelector: INSTALLED },
-  );
-  const accounts = subjects.flat().filter(({ kind, name }) => kind === 'ServiceAccount' && OWN_NAME.test(name));
-  return new Set([...DEFAULT_NAMESPACES, ...accounts.flatMap(({ namespace }) => namespace ?? [])]);
+/** Reads the namespaces of the installation from objects that no tenant can write, which stay until the namespaces are gone. */
+export async function readNamespaces(client: ListClient): Promise<Read<ReadonlySet<string>>> {
+  const subjectsOf = (binding: ClusterRoleBinding) => (hasOwnName(binding) ? (binding.subjects ?? []) : []);
+  const read = await readListAs(client, CLUSTER_ROLE_BINDINGS, subjectsOf, { labelSelector: INSTALLED });
+  return mapRead(noneIfUnserved(read), (subjects) => {
+    const accounts = subjects.flat().filter(({ kind, name }) => kind === 'ServiceAccount' && OWN_NAME.test(name));
+    return new Set([...DEFAULT_NAMESPACES, ...accounts.flatMap(({ namespace }) => namespace ?? [])]);
+  });
 }
 
-/** Like {@link findNamespaces}; those of the shipped manifests if the user may not read them. */
-export function findNamespacesOrDefault(client: ListClient): Promise<ReadonlySet<string>> {
-  return findNamespaces(client).catch(() => new Set(DEFAULT_NAMESPACES));
+/** Like {@link readNamespaces}; those of the shipped manifests if the user may not read them. */
+export async function findNamespacesOrDefault(client: ListClient): Promise<ReadonlySet<string>> {
+  return valueOr(await readNamespaces(client), { forbidden: new Set(DEFAULT_NAMESPACES) });
 }
 
 /** What is installed. A field is undefined if the user may not read it. */
@@ -187,7 +181,8 @@ export interface Installation {
 
 /** Reads what is installed, as far as the user may. */
 export async function readInstallation(reader: PermittedReader): Promise<Installation> {
-  const namespaces = await findNamespacesOrDefault(reader.client);
+  const read = await readNamespaces(reader.client);
+  const namespaces = valueOr(read, { forbidden: new Set(DEFAULT_NAMESPACES) });
   const listOwn = async <T extends KubeObject>(resource: Resource<T>) =>
     (await reader.list(resource, { labelSelector: INSTALLED }))?.filter((object) => isOwn(namespaces, object));
   const inNamespaces = async <T extends KubeObject>(resource: Resource<T>, labelSelector?: string) =>
@@ -214,11 +209,16 @@ export async function readInstallation(reader: PermittedReader): Promise<Install
     const object = data?.find(({ metadata }) => metadata.name === name);
     return data && (object === undefined ? null : (object.data ?? {}));
   };
+  // it may be installed in namespaces of other names
+  const isUnknown = read.kind === 'forbidden' && deployments?.length === 0;
+  if (isUnknown) reader.note(read.error);
+  const known = <P>(part: P) => (isUnknown ? undefined : part);
   return {
-    ...{ crds, workloads: joined([deployments, agents]), pods, leaders, endpointSlices, policies, policyBindings },
-    configurations: joined(configurations),
-    parameters: dataOf(PARAMETERS),
-    servedNetworks: dataOf(SERVED_NETWORKS_CONFIG_MAP),
+    ...{ crds, policies, policyBindings, configurations: joined(configurations) },
+    ...{ workloads: known(joined([deployments, agents])), pods: known(pods), leaders: known(leaders) },
+    endpointSlices: known(endpointSlices),
+    parameters: known(dataOf(PARAMETERS)),
+    servedNetworks: known(dataOf(SERVED_NETWORKS_CONFIG_MAP)),
     multus: daemonSets?.filter(({ metadata }) => metadata.name.includes('multus')),
   };
 }

@@ -97,6 +97,11 @@ export function mapRead<T, R>(read: Read<T>, map: (value: T) => R): Read<R> {
   return read.kind === 'found' ? { kind: 'found', value: map(read.value) } : read;
 }
 
+/** A kind that the API server does not serve has no objects. */
+export function noneIfUnserved<T>(read: Read<T[]>): Read<T[]> {
+  return read.kind === 'unserved' ? { kind: 'found', value: [] } : read;
+}
+
 /** Joins lists. The first that could not be read stands for all. */
 export function joinReads<T>(reads: readonly Read<readonly T[]>[]): Read<readonly T[]> {
   const bad = reads.find(({ kind }) => kind !== 'found');
@@ -124,8 +129,12 @@ export async function listAsAdministrator<T extends KubeObject, P>(
   transform: (object: T) => P,
   options: ListOptions = {},
 ): Promise<P[]> {
-  const read = await readListAs(client, resource, transform, options);
-  if (read.kind !== 'forbidden') return valueOr(read, { unserved: [] });
+  return administratorsOnly(resource, noneIfUnserved(await readListAs(client, resource, transform, options)));
+}
+
+/** Returns what was read of all namespaces. @throws {CommandError} if the user may not */
+export function administratorsOnly<T>(resource: Resource, read: Read<T>): T {
+  if (read.kind !== 'forbidden') return valueOr(read, {});
   throw new CommandError(
     `you may not list ${qualifiedName(resource)} in all namespaces: run the command as a cluster administrator`,
     { cause: read.error },

@@ -12,7 +12,7 @@ import { CommandError } from '../exit-code.js';
 import { diagnose, isUnchecked } from '../doctor/diagnose.js';
 import { type NarrowedList, type ObservedCluster, observeCluster } from '../doctor/observe.js';
 import { reportOf } from '../doctor/finding.js';
-import { findNamespacesOrDefault } from '../installation.js';
+import { DEFAULT_NAMESPACES, findNamespacesOrDefault } from '../installation.js';
 import type { Output } from '../output.js';
 import { formatStatus, statusOf } from '../status.js';
 import { textOf } from '../terminal.js';
@@ -37,7 +37,10 @@ export async function writeBundle(
 ): Promise<{ readonly missing: readonly string[]; readonly isUnchecked: boolean }> {
   const notes = new BundleNotes();
   const { reports, hasNothing } = await readReports({ client, home }, options, notes, showProgress);
-  const namespaces = await findNamespacesOrDefault(client);
+  const namespaces = await findNamespacesOrDefault(client).catch((error: unknown) => {
+    notes.missing('namespaces of Holdfast', error);
+    return new Set(DEFAULT_NAMESPACES);
+  });
   const time = new Date(now).toISOString();
   const sources = { client, transport, namespaces, showProgress, limits: BUNDLE_LIMITS, version: VERSION, time };
   const files = collectBundle(reports, notes, options, sources);

@@ -12,7 +12,7 @@ import { usableNodes } from '../connectivity/pairs.js';
 import { testConnectivity } from '../connectivity/run.js';
 import { exitCodeOf, formatChecks } from '../doctor/check-report.js';
 import { CommandError } from '../exit-code.js';
-import { DAEMON_SETS, DEFAULT_NAMESPACES, isOwn, ofComponent } from '../installation.js';
+import { DAEMON_SETS, findNamespacesOrDefault, isOwn, ofComponent } from '../installation.js';
 import { printOutput } from '../output.js';
 import { observeTarget } from '../preflight/observe.js';
 import { preflight } from '../preflight/preflight.js';
@@ -120,7 +120,8 @@ function positive(text: string | undefined, flag: string, instead: number): numb
 /** @throws {CommandError} if no agents are known */
 async function imageOfAgents(client: Client): Promise<string> {
   const read = await readList(client, DAEMON_SETS, { labelSelector: ofComponent('agent') });
-  const own = valueOf(read, []).find((set) => isOwn(new Set(DEFAULT_NAMESPACES), set));
+  const namespaces = await findNamespacesOrDefault(client);
+  const own = valueOf(read, []).find((set) => isOwn(namespaces, set));
   const image = own?.spec?.template?.spec?.containers?.find(({ name }) => name === 'agent')?.image;
   if (image !== undefined) return image;
   const why = read.kind === 'found' ? 'no agents are installed' : read.kind === 'unserved' ? '' : read.why;

@@ -13,7 +13,11 @@ import {
 import { leaseOf } from '../../test/objects/lease-objects.js';
 import { HEALTHY, ago } from '../testing/healthy-cluster.js';
 import { MemoryCluster } from '../testing/memory-cluster.js';
+import { DEPLOYMENTS } from '../installation.js';
+import { apiError } from '../../test/api-errors.js';
 import { checkLeaks } from './check-addressing.js';
+import { checkPolicies } from './check-admission.js';
+import { checkProcesses } from './check-processes.js';
 import { type ObservedCluster, observeCluster } from './observe.js';
 import type { ProbingReader } from './probe.js';
 
@@ -57,6 +61,26 @@ describe('what the doctor reads', () => {
     expect(keysOf(nads)).to.deep.equal(['lab/blue', 'other/blue']);
     expect(keysOf(namespaces)).to.deep.equal(['/lab']);
     expect({ onlyNamespace, narrowed }).to.deep.equal({ onlyNamespace: 'lab', narrowed: ['vms'] });
+  });
+
+  it('is unknown, and not absent, where the user may not read in which namespaces Holdfast is installed', async () => {
+    const labels = { 'app.kubernetes.io/name': 'holdfast', 'app.kubernetes.io/component': 'controller' };
+    cluster.put(DEPLOYMENTS, { metadata: { namespace: 'network', name: 'holdfast-controller', labels } });
+    cluster.refused.add('clusterrolebindings');
+    const observed = await observe();
+    expect(checkProcesses(observed, '1.0.0')).to.deep.equal([]);
+    expect(checkPolicies(observed).filter(({ object }) => object.startsWith('ConfigMap'))).to.deep.equal([]);
+    expect(observed.refused.join()).to.include('may not list clusterrolebindings.rbac.authorization.k8s.io');
+  });
+
+  it('ends with the error of an API server that does not say in which namespaces Holdfast is installed', async () => {
+    const serve = cluster.serve.bind(cluster);
+    const failure = apiError(500, 'InternalError', 'etcd is away', '');
+    cluster.serve = (request) => {
+      if (request.path.endsWith('/clusterrolebindings')) throw failure;
+      return serve(request);
+    };
+    expect(await observe().catch((error: unknown) => error)).to.equal(failure);
   });
 
   it('finds the owner of the lease of a static pod, which has the UID of the manifest', async () => {

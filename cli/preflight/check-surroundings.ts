@@ -3,7 +3,13 @@ import { objectKey } from '../../api/meta.js';
 import { docsUrl } from '../../process/docs-url.js';
 import { type CheckReport, checkReads } from '../doctor/check-report.js';
 import { type Finding, warningOf, errorOf } from '../doctor/finding.js';
-import { DEFAULT_NAMESPACES, type WebhookConfiguration, hasOwnName, isOwn } from '../installation.js';
+import {
+  DEFAULT_NAMESPACES,
+  type InstalledWorkload,
+  type WebhookConfiguration,
+  hasOwnName,
+  isOwn,
+} from '../installation.js';
 import { firstOfMany } from '../output.js';
 import { valueOf } from '../reader.js';
 import type { ObservedTarget } from './observe.js';
@@ -13,9 +19,10 @@ const MAX_NAMED = 5;
 const IPAM_EXTENSIONS = /^kubevirt-ipam(-claims)?-controller-manager$/;
 const OVN_KUBERNETES = /^ovnkube-(node|control-plane|master)/;
 
-export function checkInstallation({ deployments, daemonSets }: ObservedTarget): CheckReport {
-  return checkReads('holdfast', [deployments, daemonSets], () => {
-    const own = ownWorkloads({ deployments, daemonSets });
+export function checkInstallation(observed: ObservedTarget): CheckReport {
+  const { deployments, daemonSets, ownNamespaces } = observed;
+  return checkReads('holdfast', [deployments, daemonSets, ownNamespaces], () => {
+    const own = ownWorkloads(observed);
     const message =
       own.length === 0
         ? 'is not installed yet'
@@ -24,8 +31,8 @@ export function checkInstallation({ deployments, daemonSets }: ObservedTarget): 
   });
 }
 
-export function ownWorkloads({ deployments, daemonSets }: Pick<ObservedTarget, 'deployments' | 'daemonSets'>) {
-  const namespaces = new Set(DEFAULT_NAMESPACES);
+export function ownWorkloads({ deployments, daemonSets, ownNamespaces }: ObservedTarget): InstalledWorkload[] {
+  const namespaces = valueOf(ownNamespaces, new Set(DEFAULT_NAMESPACES));
   return [...valueOf(deployments, []), ...valueOf(daemonSets, [])].filter((object) => isOwn(namespaces, object));
 }
 

@@ -20,8 +20,19 @@ import {
   type InstalledWorkload,
   WEBHOOK_KINDS,
   type WebhookConfiguration,
+  readNamespaces,
 } from '../installation.js';
-import { type Read, answerOf, joinReads, mapRead, readList, readListAs, readObject, valueOf } from '../reader.js';
+import {
+  type Read,
+  answerOf,
+  joinReads,
+  mapRead,
+  noneIfUnserved,
+  readList,
+  readListAs,
+  readObject,
+  valueOf,
+} from '../reader.js';
 import type { TracedVm } from '../trace/observed.js';
 
 const SERVER = clusterResource('v1', 'version', 'Version');
@@ -51,6 +62,8 @@ export interface ObservedTarget {
   readonly namespaces: Read<readonly KubeObject[]>;
   readonly daemonSets: Read<readonly InstalledWorkload[]>;
   readonly deployments: Read<readonly InstalledWorkload[]>;
+  /** Those in which Holdfast may be installed. */
+  readonly ownNamespaces: Read<ReadonlySet<string>>;
   readonly webhooks: Read<readonly WebhookConfiguration[]>;
   /** Those of the API server. */
   readonly endpoints: Read<readonly EndpointSlice[]>;
@@ -64,9 +77,10 @@ export interface ObservedTarget {
 export async function observeTarget(client: Client, showProgress: (text: string) => void): Promise<ObservedTarget> {
   showProgress('reading the cluster…');
   const server = () => client.transport.request({ method: 'GET', path: '/version' }) as Promise<{ gitVersion: string }>;
-  const [version, kubevirts, namespaces, daemonSets, deployments, configurations, endpoints, policies] =
+  const [version, ownNamespaces, kubevirts, namespaces, daemonSets, deployments, configurations, endpoints, policies] =
     await Promise.all([
       answerOf(server, SERVER),
+      readNamespaces(client),
       readList(client, KUBEVIRTS),
       readList(client, NAMESPACES, { metadataOnly: true }),
       readList(client, DAEMON_SETS),
@@ -89,7 +103,7 @@ export async function observeTarget(client: Client, showProgress: (text: string)
   const webhooks = joinReads(configurations);
   return {
     version: mapRead(version, ({ gitVersion }) => gitVersion),
-    ...{ kubevirts, namespaces, daemonSets, deployments, webhooks, endpoints, nads, vms },
+    ...{ ownNamespaces, kubevirts, namespaces, daemonSets, deployments, webhooks, endpoints, nads, vms },
     networkPolicies: joinReads(policies),
     macPool: await findMacPool(client, valueOf(webhooks, [])),
   };
@@ -101,8 +115,7 @@ async function readKind<T extends KubeObject>(
   resource: Parameters<typeof readList<T>>[1],
   namespace?: string,
 ): Promise<Read<readonly T[]>> {
-  const read = await readList(client, resource, { namespace });
-  if (read.kind === 'unserved') return { kind: 'found', value: [] };
+  const read = noneIfUnserved(await readList(client, resource, { namespace }));
   return mapRead(read, (objects) => objects.map((object) => ({ ...object, kind: resource.kind })));
 }
 

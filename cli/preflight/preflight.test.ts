@@ -3,11 +3,12 @@ import type { KubeObject } from '../../api/meta.js';
 import { PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../../api/names.js';
 import { StatusError } from '../../kube/errors.js';
 import { exitCodeOf, formatChecks } from '../doctor/check-report.js';
-import type { InstalledWorkload } from '../installation.js';
+import { CLUSTER_ROLE_BINDINGS, DEPLOYMENTS, type InstalledWorkload } from '../installation.js';
 import type { Read, Unread } from '../reader.js';
 import { textOf } from '../terminal.js';
+import { MemoryCluster } from '../testing/memory-cluster.js';
 import type { TracedVm } from '../trace/observed.js';
-import type { ObservedTarget } from './observe.js';
+import { type ObservedTarget, observeTarget } from './observe.js';
 import { preflight } from './preflight.js';
 
 const found = <T>(value: T): Read<T> => ({ kind: 'found', value });
@@ -52,6 +53,7 @@ const FINE: ObservedTarget = {
   namespaces: found([{ metadata: { name: 'lab' } }]),
   daemonSets: found([multus('/opt/cni/bin/', 'ghcr.io/k8snetworkplumbingwg/multus-cni:v4.2.2-thick')]),
   deployments: found([]),
+  ownNamespaces: found(new Set(['holdfast-system'])),
   webhooks: found([]),
   endpoints: found([{ metadata: { name: 'kubernetes' }, ports: [{ port: 6443 }] }]),
   networkPolicies: found([]),
@@ -83,6 +85,21 @@ describe('kubectl holdfast preflight', () => {
       'nothing stands in the way',
     ]);
     expect(exitCodeOf(preflight(FINE))).to.equal(0);
+  });
+
+  it('finds Holdfast in the namespaces of its accounts, and says if these may not be read', async () => {
+    const labels = { 'app.kubernetes.io/name': 'holdfast' };
+    const subjects = [{ kind: 'ServiceAccount', namespace: 'network', name: 'holdfast-controller' }];
+    const cluster = new MemoryCluster()
+      .put(DEPLOYMENTS, { metadata: { namespace: 'network', name: 'holdfast-controller' } })
+      .put(CLUSTER_ROLE_BINDINGS, { metadata: { name: 'holdfast-controller', labels }, subjects });
+    const check = async () => {
+      const observed = await observeTarget(cluster.client, () => undefined);
+      return preflight({ ...observed, version: FINE.version })[0];
+    };
+    expect((await check())?.message).to.include('is installed: network/holdfast-controller');
+    cluster.refused.add('clusterrolebindings');
+    expect((await check())?.state).to.equal('unchecked');
   });
 
   const policy: KubeObject = {

@@ -22,8 +22,17 @@ import {
 } from '../../kube/resources.js';
 import { ClaimUsers } from '../claim-users.js';
 import { qualifiedName } from '../forbidden.js';
-import { CRDS, DAEMON_SETS, INSTALLED, findNamespaces, hasOwnName, isOwn, pluginFolderOf } from '../installation.js';
-import { LEASE_PAGES, listAsAdministrator } from '../reader.js';
+import {
+  CLUSTER_ROLE_BINDINGS,
+  CRDS,
+  DAEMON_SETS,
+  INSTALLED,
+  hasOwnName,
+  isOwn,
+  pluginFolderOf,
+  readNamespaces,
+} from '../installation.js';
+import { LEASE_PAGES, administratorsOnly, listAsAdministrator } from '../reader.js';
 import {
   INSTALLED_KINDS,
   type InstalledObject,
@@ -52,7 +61,7 @@ interface Node extends KubeObject {
  * @throws {CommandError} if the user may not read it
  */
 export async function observeInstallation(client: ListClient): Promise<ObservedInstallation> {
-  const namespaces = await findNamespaces(client);
+  const namespaces = administratorsOnly(CLUSTER_ROLE_BINDINGS, await readNamespaces(client));
   const installed = await listInstalled(client, INSTALLED_KINDS, namespaces);
   return {
     installed: installed.filter(({ metadata }) => metadata.name !== KEPT_POLICY.name),
