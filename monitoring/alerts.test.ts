@@ -14,6 +14,7 @@ const RUNBOOKS = join(ROOT, 'docs', 'runbooks');
 const CAUSED_BY_TENANTS = [
   ...['HoldfastDerivedPoolFull', 'HoldfastClaimsWaiting', 'HoldfastCniRequestsFailing'],
   ...['HoldfastAddressConflict', 'HoldfastForeignDHCPServer', 'HoldfastTrafficNotOfClaim', 'HoldfastSyncsFailing'],
+  'HoldfastGuestsLeftOut',
 ];
 /** A metric of kube-apiserver. */
 const REJECTIONS = 'apiserver_admission_webhook_rejection_count';
@@ -86,6 +87,19 @@ describe('the alerts', function () {
     const { alerts } = await promcheck({ rules: text, scenarios: [{ series, at: '1h' }] });
     const names = alerts.flat().map(({ labels }) => labels.alertname);
     expect(names).to.deep.equal(['HoldfastWebhookFailing', 'HoldfastSyncsFailing']);
+  });
+
+  it('say that a certificate has expired, and that lines of the audit log are lost', async () => {
+    const series = {
+      'holdfast_certificate_expiration_timestamp_seconds{server="ipam",certificate="serving"}': '3600x120',
+      'holdfast_audit_lines_lost_total{namespace="h"}': '0x90 7x30',
+    };
+    const { text } = await readRules();
+    const { alerts } = await promcheck({ rules: text, scenarios: [{ series, at: '2h' }] });
+    expect(alerts.flat().map(({ annotations }) => annotations.summary)).to.deep.equal([
+      'A certificate of the server ipam has expired.',
+      'The audit log of ipam cannot be written, or lines of it are lost.',
+    ]);
   });
 
   it('see the first increase of a counter, because it has a value at the start of its process', async () => {
