@@ -53,6 +53,21 @@ describe('LeakSearch of a pod’s lease in a pool that does not exist', () => {
   }
 });
 
+describe('LeakSearch while a cache is stale', () => {
+  it('reports no number of candidates, because it does not know them', async () => {
+    const world = new LeakWorld();
+    world.addLease('10.0.0.1', { metadata: { namespace: 'vms', name: 'gone', uid: 'gone' } });
+    world.deliverAll();
+    const counts: (number | undefined)[] = [];
+    const report = { ...world.report, candidates: (n: number) => counts.push(n), clear: () => counts.push(undefined) };
+    const search = new LeakSearch({ ...world.deps, report, clock: clockOf(world), collectAfterMs: 60_000 });
+    await search.round();
+    world.claims.hasSynced = false;
+    await search.round();
+    expect(counts).to.deep.equal([1, undefined]);
+  });
+});
+
 function setStatus(world: LeakWorld, ips: string[]): void {
   world.put('ipamclaims', { ...world.claim('vms/c')!, status: { ips } });
 }

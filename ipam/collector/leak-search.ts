@@ -102,9 +102,10 @@ export class LeakSearch {
     await forEachParallel(due, MAX_PARALLEL, (candidate) => this.#decide(candidate, signal), signal);
   }
 
-  /** Drops all candidates: the next observation is the first one. */
+  /** Drops all candidates: the next observation is the first one. Until then their number is not known. */
   forget(): void {
     this.#candidates.known.clear();
+    this.#deps.report.clear();
   }
 
   /** The nodes of pods that were missing when their node was last listed. */
