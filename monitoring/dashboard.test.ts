@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { createAllMetrics } from '../test/repository/reference.js';
-import { type Dashboard, queriesOf, readDashboard } from './testing/dashboard.js';
+import { type Dashboard, queriesOf, queryOf, readDashboard } from './testing/dashboard.js';
 import { PROMCHECK_TIMEOUT_MS, promcheck } from './testing/promcheck.js';
 
 describe('the dashboard', () => {
@@ -31,6 +31,11 @@ describe('the dashboard', () => {
     const { metrics } = await promcheck({ expressions: queries.map(({ query }) => query) });
     const used = metrics.flat().map((name) => name.replace(/_(bucket|sum|count)$/, ''));
     expect(used.filter((name) => !known.has(name))).to.deep.equal([]);
+  });
+
+  it('asks for all series if everything is chosen, also for those of pools that publish no metrics', () => {
+    for (const { type, allValue } of dashboard.templating.list)
+      if (type === 'query') expect(allValue).to.equal(queryOf('$pool'));
   });
 
   it('uses the variables that it defines, and defines no others', () => {

@@ -14,7 +14,9 @@ export interface Panel {
 export interface Dashboard {
   readonly uid: string;
   readonly panels: readonly Panel[];
-  readonly templating: { readonly list: readonly { readonly name: string; readonly query: string }[] };
+  readonly templating: {
+    readonly list: readonly { readonly name: string; readonly type: string; readonly allValue?: string }[];
+  };
 }
 
 export async function readDashboard(): Promise<Dashboard> {
