@@ -149,6 +149,39 @@ describe('What the doctor finds about the process guest', () => {
   });
 });
 
+describe('What the doctor finds about the process capacity', () => {
+  const found = (publishCapacity: boolean, ...args: string[][]) => {
+    const capacity = args.map((each) => {
+      const workload = workloadOf('capacity');
+      return {
+        ...workload,
+        spec: { ...workload.spec, template: { spec: { containers: [{ name: 'a', args: each }] } } },
+      };
+    });
+    const workloads = [
+      ...['agent', 'controller', 'webhook', 'ipam'].map((component) => workloadOf(component)),
+      ...capacity,
+    ];
+    const pools = [{ ...poolOf('blue'), spec: { ...poolOf('blue').spec, publishCapacity } }];
+    return checkProcesses({ ...HEALTHY, workloads, pools }, '0.1.0')
+      .filter(({ object }) => object === 'holdfast-capacity')
+      .map(({ severity, problem }) => `${severity}: ${problem}`);
+  };
+
+  it('names the pools whose addresses no process shows to the scheduler, because it does not exist or its gate is off', () => {
+    const missing = [
+      'warning: no workload of the component capacity publishes addresses, so the scheduler does not see those of AddressPool blue',
+    ];
+    expect(found(true)).to.deep.equal(missing);
+    expect(found(true, ['--feature-gates=NodeBlocks=true,PublishCapacity=false'])).to.deep.equal(missing);
+  });
+
+  it('is nothing if it runs, or no pool needs it', () => {
+    expect(found(true, [])).to.deep.equal([]);
+    expect(found(false)).to.deep.equal([]);
+  });
+});
+
 describe('What the doctor finds about leaders', () => {
   const names = ['controller', 'ipam', 'guest', 'capacity'].map((component) => `holdfast-${component}`);
   const leaders = names.map((name) => ({

@@ -32,6 +32,7 @@ export function checkProcesses(observed: ObservedCluster, clientVersion: string)
   return [
     ...checkPresence(components.map(({ name }) => name)),
     ...checkGuest(observed, components),
+    ...checkCapacity(observed, components),
     ...components.flatMap(checkReadiness),
     ...checkLeaders(observed, components),
     ...checkVersions(components, clientVersion),
@@ -60,6 +61,15 @@ function checkGuest({ pools = [] }: ObservedCluster, components: readonly Compon
   if (served.length === 0) return [];
   const problem = `no workload of the component guest exists, so guests of AddressPool ${firstOfMany(served, MAX_POOLS)} are told no addresses`;
   return [errorOf('processes', 'holdfast-guest', problem, INSTALL)];
+}
+
+function checkCapacity({ pools = [] }: ObservedCluster, components: readonly ComponentState[]): Finding[] {
+  if (components.some(({ name, gates }) => name === 'capacity' && !gates.includes('PublishCapacity=false'))) return [];
+  const shown = pools.filter(({ spec }) => spec.publishCapacity === true).map(({ metadata }) => metadata.name);
+  if (shown.length === 0) return [];
+  const problem = `no workload of the component capacity publishes addresses, so the scheduler does not see those of AddressPool ${firstOfMany(shown, MAX_POOLS)}`;
+  const remedy = `install it, with the gate PublishCapacity, or remove publishCapacity: ${docsUrl('how-to/scheduler-visible-addresses.md')}`;
+  return [warningOf('processes', 'holdfast-capacity', problem, remedy)];
 }
 
 function checkReadiness({ name, workload, namespace, ready, wanted, pods }: ComponentState): Finding[] {
