@@ -48,24 +48,26 @@ export class PodAllocation {
   readonly #deps: PodAllocationDeps;
   readonly #request: PodAllocationRequest;
   readonly #target: InterfaceRef;
+  readonly #owner: LeaseOwner;
   readonly #times: LeaseTimes;
   readonly #free: FreeAddressSearch;
   /** Absent if the pod requests no MAC address, or the feature gate StickyMAC is off. */
   readonly #sticky: StickyAddressSearch | undefined;
 
   constructor(deps: PodAllocationDeps, request: PodAllocationRequest) {
+    const { pod, containerId, interfaceName, mac } = request.attachment;
+    const { namespace, name } = pod.metadata;
+    const owner: LeaseOwner = { kind: 'Pod', namespace, name, uid: runtimeUidOf(pod) };
+    const times = leaseTimesOf(request.pool, deps.rules);
+    const requestFor = (address: Address) => this.#leaseRequestFor(address);
+    const search = { ...request, owner, times, requestFor };
     this.#deps = deps;
     this.#request = request;
-    const { containerId, interfaceName } = request.attachment;
     this.#target = { containerId, interfaceName };
-    this.#times = leaseTimesOf(request.pool, deps.rules);
-    const requestFor = (address: Address) => this.#leaseRequestFor(address);
-    this.#free = new FreeAddressSearch(deps, { ...request, times: this.#times, requestFor });
-    const { mac } = request.attachment;
-    if (mac !== undefined && deps.rules.stickyMAC) {
-      const owner = this.#owner;
-      this.#sticky = new StickyAddressSearch(deps, { ...request, mac, owner, times: this.#times, requestFor });
-    }
+    this.#owner = owner;
+    this.#times = times;
+    this.#free = new FreeAddressSearch(deps, search);
+    if (mac !== undefined && deps.rules.stickyMAC) this.#sticky = new StickyAddressSearch(deps, { ...search, mac });
   }
 
   /**
@@ -94,7 +96,7 @@ export class PodAllocation {
   async #learnOwn(): Promise<void> {
     const { own, client } = this.#deps;
     const { attachment, call } = this.#request;
-    const uid = runtimeUidOf(attachment.pod);
+    const { uid } = this.#owner;
     if (attachment.pod.status?.phase !== 'Running' || own.ofPod(uid).length > 0) return;
     for (const lease of await listLeasesOfOwner(client, uid, call)) own.update(lease);
   }
@@ -113,9 +115,8 @@ export class PodAllocation {
 
   /** Returns the leases of the interface: first those held by this sandbox, then other held ones, then released ones. */
   #ownOf(family: Family, wanted: Address | undefined): LeaseRecord[] {
-    const { attachment } = this.#request;
     const rank = (lease: LeaseRecord) => (isHeldAt(lease, this.#target) ? 0 : stateOf(lease) === 'held' ? 1 : 2);
-    return [...this.#deps.own.ofPod(runtimeUidOf(attachment.pod))]
+    return [...this.#deps.own.ofPod(this.#owner.uid)]
       .filter((lease) => lease.address.family === family)
       .filter(({ address }) => wanted === undefined || sameAddress(address, wanted))
       .filter((lease) => this.#isOwn(lease))
@@ -162,12 +163,12 @@ export class PodAllocation {
 
   /** Whether the lease is, or was, of this interface and of this pool. */
   #isOwn({ owner, interface: interfaceName, pool: poolName, addressSpace }: LeaseRecord): boolean {
-    const { attachment, pool } = this.#request;
+    const { pool } = this.#request;
     if (poolName !== pool.name || addressSpace !== pool.addressSpace) return false;
-    const { namespace, name } = attachment.pod.metadata;
+    const { namespace, name, uid } = this.#owner;
     // the manifest of a static pod may contain the UID of another pod
     const isOfPod = owner?.kind === 'Pod' && owner.namespace === namespace && owner.name === name;
-    return isOfPod && owner.uid === runtimeUidOf(attachment.pod) && interfaceName === this.#target.interfaceName;
+    return isOfPod && owner.uid === uid && interfaceName === this.#target.interfaceName;
   }
 
   async #leaseRequested(address: Address): Promise<LeaseRecord> {
@@ -211,12 +212,6 @@ export class PodAllocation {
       const fields = { lease: lease.metadata.name, err: error };
       this.#deps.log.warn(fields, `cannot release the lease of a failed ADD yet: ${messageOf(error)}`);
     }
-  }
-
-  get #owner(): LeaseOwner {
-    const { pod } = this.#request.attachment;
-    const { namespace, name } = pod.metadata;
-    return { kind: 'Pod', namespace, name, uid: runtimeUidOf(pod) };
   }
 
   #leaseRequestFor(address: Address): PodLeaseRequest {
