@@ -38,8 +38,14 @@ export interface LeaseChangeContext {
   unreadable: Pick<UnreadableAddresses, 'add'>;
 }
 
-/** `lost`: another writer got the address first; the next attempt picks another one. */
-type AllocationOutcome = { kind: 'allocated' } | { kind: 'lost' } | { kind: 'refused'; refusal: AllocationRefusal };
+/**
+ * The claim has the address, another writer got it first, or the API server rejected the write. After `lost`, the next attempt picks another one.
+ * `isUnreadable`: the object of that name is not a valid lease.
+ */
+type AllocationOutcome =
+  | { kind: 'allocated' }
+  | { kind: 'lost'; isUnreadable?: true }
+  | { kind: 'refused'; refusal: AllocationRefusal };
 
 /** Delay before a write that the API server rejected is tried again: only a change by another client can make it succeed. */
 const REJECTED_RETRY_MS = 60_000;
@@ -51,36 +57,24 @@ export async function allocateAll(
   context: LeaseChangeContext,
 ): Promise<AllocationOutcome> {
   const { addressSpace } = owner.pool;
-  const { book, clock, unreadable } = context;
+  const { book, unreadable } = context;
   const marked = candidates.filter((candidate) => book.markPending(addressSpace, addressOf(candidate)));
   const pending = new Set(marked);
   try {
     if (marked.length < candidates.length) return { kind: 'lost' };
     for (const candidate of candidates) {
       const result = await allocateLease(candidate, { ...context, ...owner });
-      if (result.kind === 'lost') {
-        // the lease book cannot hold an unreadable lease, so it would offer the address again
-        if (result.to === 'unreadable' && pending.delete(candidate)) unreadable.add(addressSpace, addressOf(candidate));
-        return { kind: 'lost' };
-      }
-      if (result.kind === 'refused') {
-        return { kind: 'refused', refusal: { ...result.refusal, retryAt: clock.now() + REJECTED_RETRY_MS } };
-      }
+      if (result.kind === 'allocated') continue;
+      // the lease book cannot hold an unreadable lease, so it would offer the address again
+      const isUnreadable = result.kind === 'lost' && result.isUnreadable === true;
+      if (isUnreadable && pending.delete(candidate)) unreadable.add(addressSpace, addressOf(candidate));
+      return result;
     }
     return { kind: 'allocated' };
   } finally {
     for (const candidate of pending) book.clearPending(addressSpace, addressOf(candidate));
   }
 }
-
-/**
- * The outcome for one address: the claim has it, another writer got it first, or the API server rejected the write.
- * `unreadable`: the object of that name is not a valid lease.
- */
-type LeaseAllocation =
-  | { kind: 'allocated' }
-  | { kind: 'lost'; to: 'other' | 'unreadable' }
-  | { kind: 'refused'; refusal: AllocationRefusal };
 
 interface AllocationOwner {
   claim: IPAMClaim;
@@ -91,13 +85,16 @@ interface AllocationOwner {
   isProbed: (family: Family) => boolean;
 }
 
-type AllocateLeaseContext = AllocationOwner & Pick<LeaseChangeContext, 'client' | 'book' | 'call'>;
+type AllocateLeaseContext = AllocationOwner & Pick<LeaseChangeContext, 'client' | 'book' | 'clock' | 'call'>;
 
 /**
  * Writes one lease. After a conflict or a lost answer, the lease itself shows who owns it.
  * @throws {Error} if the lease cannot be read, or nothing can be written
  */
-async function allocateLease(candidate: AllocationCandidate, context: AllocateLeaseContext): Promise<LeaseAllocation> {
+async function allocateLease(
+  candidate: AllocationCandidate,
+  context: AllocateLeaseContext,
+): Promise<AllocationOutcome> {
   const { claim, pool, launchers, client, book, call } = context;
   const address = addressOf(candidate);
   const isReserved = candidate.kind === 'take' && isReservation(candidate.lease);
@@ -128,10 +125,11 @@ async function resolveFailedWrite(
   error: unknown,
   candidate: AllocationCandidate,
   context: AllocateLeaseContext,
-): Promise<LeaseAllocation> {
+): Promise<AllocationOutcome> {
   if (isRejected(error)) {
     const message = `The API server rejected an AddressLease of pool ${context.pool.name}: ${messageOf(error)}`;
-    return { kind: 'refused', refusal: { reason: AllocationReason.Internal, message } };
+    const retryAt = context.clock.now() + REJECTED_RETRY_MS;
+    return { kind: 'refused', refusal: { reason: AllocationReason.Internal, message, retryAt } };
   }
   const name = leaseName(context.pool.addressSpace, addressOf(candidate));
   const lostRace = isAlreadyExists(error) || isConflict(error) || (candidate.kind === 'take' && isNotFound(error));
@@ -140,22 +138,22 @@ async function resolveFailedWrite(
   if (found === undefined) {
     if (candidate.kind === 'take') context.book.forget(name, candidate.lease.metadata.uid);
     if (!lostRace) throw error;
-    return { kind: 'lost', to: 'other' };
+    return { kind: 'lost' };
   }
   return classifyLease(found, context);
 }
 
-function classifyLease(found: AddressLease, context: AllocateLeaseContext): LeaseAllocation {
+function classifyLease(found: AddressLease, context: AllocateLeaseContext): AllocationOutcome {
   const { claim, book } = context;
   let lease: LeaseRecord;
   try {
     lease = readLease(found);
   } catch {
-    return { kind: 'lost', to: 'unreadable' };
+    return { kind: 'lost', isUnreadable: true };
   }
   book.recordWrite(found);
   const isOurs = stateOf(lease) === 'held' && lease.owner?.uid === claim.metadata.uid;
-  return isOurs ? { kind: 'allocated' } : { kind: 'lost', to: 'other' };
+  return isOurs ? { kind: 'allocated' } : { kind: 'lost' };
 }
 
 /**
