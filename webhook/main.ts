@@ -45,7 +45,11 @@ export function createWebhook(shared: ProcessContext, config: WebhookConfig): Ad
       if (informers.missing.length > 0) await informers.synced();
       return reviewer.answer(body, arrivedAt);
     };
-  const capacity = createCapacityAdmission(context, config, { podReviewer, metrics });
+  const capacity = new CapacityAdmission({
+    podReviewer,
+    ...(config.featureGates.publishCapacity && { publishedPool: followPools(context) }),
+    ...{ log, clock, metrics: { reviewed: metrics.capacityReviewed } },
+  });
   return new AdmissionComponent(context, {
     name: NAME,
     bindAddress: config.webhookBindAddress,
@@ -84,25 +88,8 @@ function reviewOfPrimaryNetworks(
     );
 }
 
-function createCapacityAdmission(
-  { informers, log, clock }: ProcessContext,
-  { featureGates }: WebhookConfig,
-  { podReviewer, metrics }: { podReviewer: PodReviewer; metrics: WebhookMetrics },
-): CapacityAdmission {
-  return new CapacityAdmission({
-    podReviewer,
-    ...(featureGates.publishCapacity && { publishedPool: followPools({ informers, clock }) }),
-    log,
-    metrics: { reviewed: metrics.capacityReviewed },
-    clock,
-  });
-}
-
 /** Only requests for addresses need pools; claim references do not. */
-function followPools({
-  informers,
-  clock,
-}: Pick<ProcessContext, 'informers' | 'clock'>): CapacityContext['publishedPool'] {
+function followPools({ informers, clock }: ProcessContext): CapacityContext['publishedPool'] {
   const networks = informers.get(NAD_WATCH);
   const directory = createPoolDirectory({ pools: informers.get(OPTIONAL_POOLS), networks }, clock);
   return findPublishedPool(directory, networks.cache);
