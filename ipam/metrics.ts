@@ -16,7 +16,8 @@ export class IpamMetrics {
   readonly claims: ClaimMetrics;
   readonly pools: PoolMetrics;
   readonly latency: AllocationLatency;
-  readonly #states = new ClaimStates();
+  /** The cached claims by state. */
+  readonly #counts: Record<ClaimState, number> = { allocated: 0, deleting: 0, pending: 0, refused: 0 };
   readonly #claimsByState;
   readonly #unleased;
   #isLeading = false;
@@ -54,7 +55,9 @@ export class IpamMetrics {
   }
 
   onClaimChange(change: ObjectChange<IPAMClaim>): void {
-    this.#states.onClaimChange(change);
+    const { type, object, before } = change;
+    if (before !== undefined) this.#counts[stateOf(before)]--;
+    if (type !== 'removed') this.#counts[stateOf(object)]++;
     this.latency.onClaimChange(change);
     this.#reportStates();
   }
@@ -66,7 +69,7 @@ export class IpamMetrics {
 
   #reportStates(): void {
     if (!this.#isLeading) return;
-    for (const state of CLAIM_STATES) this.#claimsByState.set({ state }, this.#states.counts[state]);
+    for (const state of CLAIM_STATES) this.#claimsByState.set({ state }, this.#counts[state]);
   }
 
   #removeAll(): void {
@@ -80,20 +83,6 @@ export class IpamMetrics {
 /** `allocated` and `refused`: what the condition `IPsAllocated` says. `pending`: no IPAM has answered. `deleting`: the claim keeps its addresses until its finalizer is gone. */
 const CLAIM_STATES = ['allocated', 'deleting', 'pending', 'refused'] as const;
 type ClaimState = (typeof CLAIM_STATES)[number];
-
-/** Counts the cached claims by state. */
-class ClaimStates {
-  readonly #counts: Record<ClaimState, number> = { allocated: 0, deleting: 0, pending: 0, refused: 0 };
-
-  get counts(): Readonly<Record<ClaimState, number>> {
-    return this.#counts;
-  }
-
-  onClaimChange({ type, object, before }: ObjectChange<IPAMClaim>): void {
-    if (before !== undefined) this.#counts[stateOf(before)]--;
-    if (type !== 'removed') this.#counts[stateOf(object)]++;
-  }
-}
 
 function stateOf(claim: IPAMClaim): ClaimState {
   if (isBeingDeleted(claim)) return 'deleting';
