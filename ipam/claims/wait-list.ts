@@ -3,6 +3,7 @@ import { AllocationReason } from '../../api/names.js';
 import { type Address, FAMILIES, type Family, formatAddress } from '../../addressing/address/address.js';
 import type { AllocationRefusal } from '../../addressing/allocator/allocator.js';
 import type { Pool } from '../../addressing/pool/pool.js';
+import { poolFamilyKey } from '../leases/cooling-queues.js';
 import type { ClaimMetrics } from './metrics.js';
 import type { Findings } from './sync-state.js';
 
@@ -122,7 +123,7 @@ export class ClaimWaitList {
     family: Family,
     claim: { key: string } & Pick<AwaitedAddresses, 'created' | 'isDraining'>,
   ): number {
-    const { claims = [] } = this.#queues.get(queueKey(pool, family)) ?? {};
+    const { claims = [] } = this.#queues.get(poolFamilyKey(pool, family)) ?? {};
     return insertionIndex(claims, { key: claim.key, created: placeOf(claim) });
   }
 
@@ -142,7 +143,7 @@ export class ClaimWaitList {
     if (pool === undefined) return;
     const claim = { key, created: placeOf(wait) };
     for (const family of familiesOf(wait)) {
-      const place = queueKey(pool.name, family);
+      const place = poolFamilyKey(pool.name, family);
       const queue = this.#queues.get(place) ?? { addressSpace: '', family, claims: [] };
       queue.addressSpace = pool.addressSpace;
       const index = insertionIndex(queue.claims, claim);
@@ -153,7 +154,7 @@ export class ClaimWaitList {
 
   /** @returns the key of the claim that is the first then */
   #leave(key: string, wait: AwaitedAddresses, family: Family): string | undefined {
-    const place = queueKey(wait.pool?.name ?? '', family);
+    const place = poolFamilyKey(wait.pool?.name ?? '', family);
     const { claims = [] } = this.#queues.get(place) ?? {};
     const index = insertionIndex(claims, { key, created: placeOf(wait) });
     if (claims[index]?.key === key) claims.splice(index, 1);
@@ -187,10 +188,6 @@ function isSamePlace(before: AwaitedAddresses, wait: AwaitedAddresses): boolean 
 
 function familiesOf({ pool, families = FAMILIES }: Pick<AwaitedAddresses, 'pool' | 'families'>): readonly Family[] {
   return pool === undefined ? [] : families;
-}
-
-function queueKey(pool: string, family: Family): string {
-  return `${pool}/${family}`;
 }
 
 function isOnlyDraining({ isDraining = false, addresses = [] }: AwaitedAddresses): boolean {
