@@ -3,6 +3,7 @@ import { type IpamSection, holdfastSection } from '../../api/networks/ipam-deleg
 import { type NetworkAttachmentDefinition, readCniConfig } from '../../api/networks/network-attachment.js';
 import { parseAddress } from '../../addressing/address/address.js';
 import { containsAddress, parseCidr } from '../../addressing/address/cidr.js';
+import { bridgeAddressProblems } from '../../addressing/pool/bridge-address.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import { type ResultExtras, ResultExtrasError, readResultExtras } from '../../addressing/pool/result-extras.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
@@ -103,4 +104,27 @@ function nextHopsOffLink(routes: ResultExtras['routes'], subnets: Pool['subnets'
     onLink.push(parseCidr(dst));
     return [];
   });
+}
+
+interface WrittenNad {
+  readonly written: NetworkAttachmentDefinition;
+  readonly parsed: ParsedNad;
+}
+
+/** Refuses a NAD whose pool allocates an address that the plugin `bridge` takes. The pool of an administrator can be corrected later. */
+export function* reviewBridge(
+  nad: WrittenNad,
+  oldNad: WrittenNad | undefined,
+  view: ValidationView,
+): Generator<undefined, ValidationResult> {
+  const { isOwn, pool } = servingPool(nad.parsed, view);
+  const problems = pool === undefined ? [] : bridgeAddressProblems(nad.written, pool);
+  yield;
+  const before = oldNad && servingPool(oldNad.parsed, view).pool;
+  const known = oldNad && before ? bridgeAddressProblems(oldNad.written, before) : [];
+  const isNew = (text: string) => isOwn && !known.includes(text);
+  return {
+    refusals: problems.filter(isNew).map((message) => ({ check: 'delegation', message })),
+    warnings: problems.filter((text) => !isNew(text)),
+  };
 }

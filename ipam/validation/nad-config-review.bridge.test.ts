@@ -3,7 +3,7 @@ import type { AddressPool } from '../../api/address-pool.js';
 import { transformNad } from '../../cluster/transforms.js';
 import { runAtOnce } from '../../kube/run-in-slices.js';
 import { adminPool, holdfastConfig, nadDefinition } from '../../test/objects/pool-objects.js';
-import { reviewBridge } from './bridge-review.js';
+import { reviewBridge } from './nad-config-review.js';
 import { validationViewOf } from './testing/validation-view.js';
 
 const SUBNETS = { subnets: [{ cidr: '10.0.0.0/24' }] };
