@@ -144,11 +144,11 @@ export class CertificateStore implements CertificateSource {
     const trusted = trustedBy(configurations.map(({ object }) => object));
     const now = clock.wall();
     const trustedMs = this.#trustedMs(material?.authorities[0], trusted);
-    const judgement = planCertificates(material, { now, names, trustedMs });
-    if (judgement.action !== 'keep') {
-      const recovered = judgement.action === 'make-all' ? recoverMaterial(this.#served, trusted, now) : undefined;
-      if (recovered === undefined) await this.#step(judgement, secret, material);
-      else await this.#step({ ...judgement, action: 'add-authority' }, secret, recovered);
+    const due = planCertificates(material, { now, names, trustedMs });
+    if (due.action !== 'keep') {
+      const recovered = due.action === 'make-all' ? recoverMaterial(this.#served, trusted, now) : undefined;
+      if (recovered === undefined) await this.#step(due, secret, material);
+      else await this.#step({ ...due, action: 'add-authority' }, secret, recovered);
       return undefined;
     }
     this.#lastStep = undefined;
@@ -158,7 +158,7 @@ export class CertificateStore implements CertificateSource {
       this.#serve(material, use);
     }
     this.#unready = undefined;
-    return judgement.until;
+    return due.until;
   }
 
   #trustedMs(newest: string | undefined, trusted: readonly string[]): number {

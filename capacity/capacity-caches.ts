@@ -77,9 +77,9 @@ export class CapacityCaches {
   publishingPools(): readonly PublishingPool[] {
     return this.#pools.cache.list().flatMap((object) => {
       const { name, creationTimestamp: createdAt = '' } = object.metadata;
-      const verdict = this.#directory.stateOf(name);
-      if (verdict?.kind !== 'served' || !verdict.pool.publishesCapacity) return [];
-      return [{ pool: verdict.pool, createdAt, isDerived: nadNamespaceOf(object) !== undefined }];
+      const state = this.#directory.stateOf(name);
+      if (state?.kind !== 'served' || !state.pool.publishesCapacity) return [];
+      return [{ pool: state.pool, createdAt, isDerived: nadNamespaceOf(object) !== undefined }];
     });
   }
 

@@ -26,7 +26,6 @@ export function createCapacity(context: ProcessContext, config: CapacityConfig):
 }
 
 interface LeadershipTerm {
-  readonly publisher: Publisher;
   readonly queue: WorkQueue;
   readonly loop: ControllerLoop;
 }
@@ -87,7 +86,7 @@ class Capacity implements ElectedWork {
       metrics: metrics.kube,
       invalidRetryMs: 5_000,
     });
-    this.#term = { publisher, queue, loop };
+    this.#term = { queue, loop };
     loop.start();
     this.#look();
   }

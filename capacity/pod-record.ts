@@ -161,7 +161,7 @@ export function groupPendingPods(
     if (nodes.length > 0) found.push({ ...group, nodes });
     if (found.length === MAX_GROUPS) break;
   }
-  return { groups: found, skipped: skipped };
+  return { groups: found, skipped };
 }
 
 /** Whether pods of the namespace can get addresses of the pool. */

@@ -149,7 +149,7 @@ export class Publisher {
       shownElsewhere: now < this.#settledAt ? Infinity : shownElsewhere,
       isRebalanceDue: this.#isRebalanceDue(resource, now),
       waiting: waiting.map((group) => ({ ...group, preferredNode: nodeByGroup.get(group.key) })),
-      skippedGroups: skippedGroups,
+      skippedGroups,
       offers: this.#offers.get(resource) ?? new Map(),
       now,
       offerTimeoutMs,

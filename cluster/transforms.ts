@@ -170,7 +170,7 @@ function internValues(texts: Record<string, string>): Record<string, string> {
 }
 
 export function transformNad(nad: NetworkAttachmentDefinition): ParsedNad {
-  const wire = layer2SegmentOf(nad);
+  const segment = layer2SegmentOf(nad);
   const guestOptions = readNadGuestOptions(nad);
   return {
     // the oldest NAD of a network has precedence
@@ -180,7 +180,7 @@ export function transformNad(nad: NetworkAttachmentDefinition): ParsedNad {
     delivery: deliveryOf(nad),
     ...(guestOptions && { guestOptions }),
     pluginFingerprints: callingPluginFingerprints(nad),
-    ...(wire !== undefined && { segment: wire }),
+    ...(segment !== undefined && { segment }),
   };
 }
 

@@ -42,7 +42,7 @@ interface WorkloadLookupContext {
  * may read them.
  * @returns the workload; or the check that failed, with the rest of a sentence about the pod
  */
-export function findWorkload(pod: Pod, namespace: string, sight: WorkloadLookupContext): WorkloadLookup {
+export function findWorkload(pod: Pod, namespace: string, context: WorkloadLookupContext): WorkloadLookup {
   const controller = controllingVmi(pod);
   if (controller === undefined) {
     const reason =
@@ -50,10 +50,10 @@ export function findWorkload(pod: Pod, namespace: string, sight: WorkloadLookupC
       'only KubeVirt creates launcher pods; remove the label';
     return { found: false, check: 'controlled-by-vmi', reason };
   }
-  const { view, addRecheck } = sight;
+  const { view, addRecheck } = context;
   const { name, uid } = controller;
   const seen = view.vmi(name);
-  if (seen?.metadata.uid === uid) return verifyOwner(workloadOf(seen, namespace), sight);
+  if (seen?.metadata.uid === uid) return verifyOwner(workloadOf(seen, namespace), context);
   addRecheck({ kind: 'vmi', key: name });
   const key = joinKey(namespace, name);
   return {

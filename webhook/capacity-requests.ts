@@ -39,10 +39,10 @@ export interface CapacityDecision {
  * Adds requests for the addresses that a pod needs: one for each interface without a claim if nodes show the capacity of its pool. An interface
  * with a claim has its address on every node: a request would block the owner of the last address. Pure and idempotent.
  */
-export function reviewCapacity(review: CapacityReview, sight: CapacityContext): CapacityDecision {
+export function reviewCapacity(review: CapacityReview, context: CapacityContext): CapacityDecision {
   const rechecks: Recheck[] = [];
   try {
-    const desired = desiredRequests(review, sight, (recheck) => rechecks.push(recheck));
+    const desired = desiredRequests(review, context, (recheck) => rechecks.push(recheck));
     const patch = desired === undefined ? [] : patchOf(review, desired);
     return { patch, warnings: [], rechecks };
   } catch (error) {

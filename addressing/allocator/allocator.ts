@@ -141,7 +141,7 @@ export function findCandidates(
   view: SpaceView,
   context: AllocationContext,
 ): AllocationResult {
-  const search: AddressSearch = { pool, request: request, view, context: context };
+  const search: AddressSearch = { pool, request, view, context };
   const others = request.families.filter((family) => !request.addresses.some((address) => address.family === family));
   const candidates: AllocationCandidate[] = [];
   for (const wanted of [...request.addresses, ...others]) {

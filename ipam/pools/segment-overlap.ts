@@ -175,8 +175,8 @@ export class SegmentOverlapTracker {
 
   *#compare(): Generator<undefined, ReadonlyMap<string, string>> {
     const messages = new Map<string, string>();
-    for (const [wire, judged] of [...this.#directory.poolsBySegment].sort(([a], [b]) => (a < b ? -1 : 1))) {
-      const pools = [...judged].flatMap((each) => {
+    for (const [segment, attached] of [...this.#directory.poolsBySegment].sort(([a], [b]) => (a < b ? -1 : 1))) {
+      const pools = [...attached].flatMap((each) => {
         const pool = compiledPool(each);
         return pool === undefined ? [] : [{ pool, nadNamespace: each.nadNamespace }];
       });
@@ -184,7 +184,7 @@ export class SegmentOverlapTracker {
       for (const { pool, nadNamespace } of pools) {
         const overlap = overlaps.get(pool.name);
         if (overlap === undefined || messages.has(pool.name)) continue;
-        messages.set(pool.name, describeOverlap(wire, overlap, nadNamespace));
+        messages.set(pool.name, describeOverlap(segment, overlap, nadNamespace));
         yield;
       }
     }
