@@ -1,4 +1,4 @@
-import type { Pool } from '../addressing/pool/pool.js';
+import { type Pool, servesNamespace } from '../addressing/pool/pool.js';
 import { isCapacityResource, readQuantity } from '../api/capacity.js';
 import { asRecord, recordsIn } from '../api/json.js';
 import { isBeingDeleted } from '../api/meta.js';
@@ -136,11 +136,11 @@ export function groupPendingPods(
   const groups = new Map<string, PodGroupConstraints>();
   const keysOf = new Map<string, Set<string>>();
   for (const { namespace, requests, constraints } of pods) {
-    if (
-      constraints === undefined ||
-      ![...requests.keys()].every((resource) => servesNamespace(pools.get(resource)?.pool, namespace))
-    )
-      continue;
+    const isServed = (resource: string) => {
+      const shown = pools.get(resource);
+      return shown !== undefined && servesNamespace(shown.pool, namespace);
+    };
+    if (constraints === undefined || ![...requests.keys()].every(isServed)) continue;
     const key = shortHash(JSON.stringify([[...requests].sort(), constraints]), 16);
     groups.set(key, { key, requests, constraints, pods: (groups.get(key)?.pods ?? 0) + 1 });
     keysOf.set(namespace, (keysOf.get(namespace) ?? new Set()).add(key));
@@ -162,11 +162,6 @@ export function groupPendingPods(
     if (found.length === MAX_GROUPS) break;
   }
   return { groups: found, skipped };
-}
-
-/** Whether pods of the namespace can get addresses of the pool. */
-export function servesNamespace(pool: Pool | undefined, namespace: string): boolean {
-  return pool !== undefined && (pool.namespaces?.has(namespace) ?? true);
 }
 
 /** Shuffles the ids by turn. Added or removed ids do not change the order of the others in a turn. */

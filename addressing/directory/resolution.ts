@@ -4,7 +4,7 @@ import { joinKey, objectKey, splitKey } from '../../api/meta.js';
 import { describesPool } from '../../api/networks/ipam-config.js';
 import { RESPONDERS_NAMESPACE } from '../../api/names.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
-import type { Pool } from '../pool/pool.js';
+import { type Pool, servesNamespace } from '../pool/pool.js';
 import type { EvaluatedPool } from './pool-state.js';
 
 /** Which pool serves a claim, or why none does. */
@@ -193,7 +193,7 @@ function servingPool(
 export function namespaceRefusal(claim: IPAMClaim, pool: Pool): string | undefined {
   const user = userOfClaim(claim);
   const { namespace } = user;
-  if (pool.namespaces === undefined || pool.namespaces.has(namespace)) return undefined;
+  if (servesNamespace(pool, namespace)) return undefined;
   if (namespace === RESPONDERS_NAMESPACE && pool.guest?.dhcp !== undefined) return undefined;
   return namespaceNotServed(pool, namespace, nadNamespaceOfUser(user));
 }

@@ -1,7 +1,7 @@
 import { shortHash } from '../../api/names.js';
 import type { Address } from '../address/address.js';
 import { overlap } from '../address/cidr.js';
-import type { Pool } from './pool.js';
+import { type Pool, servesNamespace } from './pool.js';
 import type { Subnet } from './subnet.js';
 
 /** A pool of an address space, and who made it. */
@@ -44,7 +44,7 @@ export function* addressSpaceRefusal(
   const restricting = others.filter(
     (other) => other.nadNamespace === undefined && (isNamed || other.pool.network !== pool.network),
   );
-  if (restricting.length > 0 && !restricting.some((other) => isServing(other.pool, namespace))) {
+  if (restricting.length > 0 && !restricting.some((other) => servesNamespace(other.pool, namespace))) {
     return (
       `${space} pools that do not serve namespace ${namespace}: use another address space, or ask the administrator to add ` +
       `${namespace} to spec.namespaces of such a pool`
@@ -98,19 +98,15 @@ function takesFrom(request: AddressSpaceRequest, other: SpacePool, existing: Spa
   return existing === undefined || isOlder(other, existing) || !sharesAddress(existing.pool, other.pool);
 }
 
-function isServing({ namespaces }: Pool, namespace: string): boolean {
-  return namespaces?.has(namespace) ?? true;
-}
-
 /** True if the owner serves all namespaces that the pool serves. */
 function servesUsersOf(owner: Pool, { namespaces }: Pool): boolean {
   if (owner.namespaces === undefined) return true;
-  return namespaces !== undefined && [...namespaces].every((namespace) => isServing(owner, namespace));
+  return namespaces !== undefined && [...namespaces].every((namespace) => servesNamespace(owner, namespace));
 }
 
 function firstUnserved(owner: Pool, { pool, namespace }: AddressSpaceRequest): string {
-  if (!isServing(owner, namespace)) return `namespace ${namespace}`;
-  const first = [...(pool.namespaces ?? [])].find((each) => !isServing(owner, each));
+  if (!servesNamespace(owner, namespace)) return `namespace ${namespace}`;
+  const first = [...(pool.namespaces ?? [])].find((each) => !servesNamespace(owner, each));
   return first === undefined ? 'all namespaces' : `namespace ${first}`;
 }
 

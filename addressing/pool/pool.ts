@@ -119,6 +119,11 @@ export function isRequestable(pool: Pool, address: Address): boolean {
   return subnetOf(pool, address)?.requestable.has(address.value) ?? false;
 }
 
+/** True if the pool serves the workloads of a namespace, alone or among others. */
+export function servesNamespace({ namespaces }: Pick<Pool, 'namespaces'>, namespace: string): boolean {
+  return namespaces?.has(namespace) ?? true;
+}
+
 export function hasDraining({ subnets }: Pool): boolean {
   return subnets.some(({ leasable, requestable }) => leasable.size > requestable.size);
 }

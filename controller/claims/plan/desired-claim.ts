@@ -17,7 +17,7 @@ export interface DesiredClaim extends GuestMacs {
   request?: Exclude<AddressRequest, { kind: 'none' }> | { kind: 'late' };
   /** As in the spec; lower case, with colons. */
   mac?: string;
-  /** When the interface was observed, in milliseconds since the epoch, by a clock that is not set back. */
+  /** When the interface was observed, in milliseconds since the epoch. */
   observedAt: number;
 }
 
