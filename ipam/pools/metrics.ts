@@ -42,7 +42,7 @@ export function createPoolMetrics(metrics: Pick<Metrics, 'gauge'>, maxDerived: n
     'ipam_pools_left_out',
     'Pools derived from NADs that have no metrics because of --max-derived-pool-metrics, or of their number in one namespace.',
   );
-  const slots = new DerivedPoolSlots(maxDerived, MAX_DERIVED_POOLS_OF_NAMESPACE);
+  const slots = new DerivedPoolSlots(maxDerived);
   /** By pool: the namespace of the NADs from which it was derived. */
   const nadNamespaces = new Map<string, string>();
   const remove = (pool: string, family: string) => {
@@ -95,15 +95,13 @@ export function createPoolMetrics(metrics: Pick<Metrics, 'gauge'>, maxDerived: n
 /** Divides a limited number of slots among pools that are derived from NADs, and among their namespaces. A pool keeps its slot until it is gone. */
 class DerivedPoolSlots {
   readonly #max: number;
-  readonly #maxOfNamespace: number;
   /** Namespaces by pool. */
   readonly #taken = new Map<string, string>();
   readonly #countOf = new Map<string, number>();
   readonly #leftOut = new Set<string>();
 
-  constructor(max: number, maxOfNamespace: number) {
+  constructor(max: number) {
     this.#max = max;
-    this.#maxOfNamespace = maxOfNamespace;
   }
 
   /** The number of pools that asked for a slot and have none. */
@@ -115,7 +113,7 @@ class DerivedPoolSlots {
   take(pool: string, namespace: string): boolean {
     if (this.#taken.has(pool)) return true;
     const count = this.#countOf.get(namespace) ?? 0;
-    if (this.#taken.size >= this.#max || count >= this.#maxOfNamespace) {
+    if (this.#taken.size >= this.#max || count >= MAX_DERIVED_POOLS_OF_NAMESPACE) {
       this.#leftOut.add(pool);
       return false;
     }
