@@ -98,6 +98,11 @@ export function parseBindAddress(text: string): BindAddress | undefined {
   return { host: groups.ipv6 ?? (groups.host === '' ? undefined : groups.host), port };
 }
 
+/** True if two addresses are one port. */
+export function isOnePort(one: string, other: string): boolean {
+  return one === other && (parseBindAddress(one)?.port ?? 0) !== 0;
+}
+
 /** @throws {Error} if the server cannot listen on the address; names it */
 export function listenOn(server: Server, { host, port }: BindAddress): Promise<void> {
   return new Promise((resolve, reject) => {

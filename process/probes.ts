@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 import { messageOf } from '../kube/errors.js';
 import type { Logger } from '../kube/log.js';
-import { ConnectionLimit, closeServer, listenOn, parseBindAddress } from './listening.js';
+import { ConnectionLimit, closeServer, isOnePort, listenOn, parseBindAddress } from './listening.js';
 
 /** A condition for the readiness of the process. */
 export interface ReadinessCheck {
@@ -50,7 +50,7 @@ export async function serveProbes(options: ProbesOptions): Promise<ProbeServer> 
   const metrics: Routes = {
     '/metrics': async (response) => answer(response, 200, await registry.metrics(), registry.contentType),
   };
-  const shared = healthBindAddress === metricsBindAddress && parseBindAddress(healthBindAddress)?.port !== 0;
+  const shared = isOnePort(healthBindAddress, metricsBindAddress);
   const healthServer = await listen(healthBindAddress, shared ? { ...health, ...metrics } : health, log);
   const metricsServer = shared ? healthServer : await listen(metricsBindAddress, metrics, log);
   const ports = { healthPort: portOf(healthServer), metricsPort: portOf(metricsServer) };

@@ -1,3 +1,4 @@
+import { isOnePort } from '../listening.js';
 import { type Settings, BIND_ADDRESS, BOOLEAN, DIRECTORY_PATH, textList } from './setting.js';
 
 /** How metrics are served. */
@@ -58,7 +59,6 @@ export function findMetricsConfigProblem(config: PortsConfig): string | undefine
     if (useless.length === 0) return undefined;
     return `${useless.join(' and ')} ${useless.length === 1 ? 'has' : 'have'} no effect with --metrics-secure=false`;
   }
-  const isShared = metricsBindAddress === healthBindAddress && !/(^|:)0$/.test(metricsBindAddress);
-  if (!isShared) return undefined;
+  if (!isOnePort(metricsBindAddress, healthBindAddress)) return undefined;
   return `--metrics-bind-address and --health-bind-address are both ${healthBindAddress}: metrics need an address of their own, because they are served over HTTPS`;
 }
