@@ -1,4 +1,5 @@
 import { isIPv4 } from 'node:net';
+import { omitUndefined } from '../api/json.js';
 import type { VirtualMachineInstance, VmDhcpOptions, VmiSpec } from '../api/kubevirt.js';
 import type { DhcpOption } from '../addressing/pool/dhcp-options.js';
 import { isDomain } from '../addressing/pool/guest.js';
@@ -32,12 +33,12 @@ const LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/i;
 /** Limits what a tenant can keep in memory. Options that are too long in all become one that is too long. */
 export function boundedDhcpOptions(options: VmDhcpOptions): VmDhcpOptions {
   const { bootFileName, tftpServerName, ntpServers, privateOptions } = options;
-  const known = {
-    ...(bootFileName !== undefined && { bootFileName }),
-    ...(tftpServerName !== undefined && { tftpServerName }),
-    ...(ntpServers && { ntpServers }),
-    ...(privateOptions && { privateOptions: privateOptions.map(({ option, value }) => ({ option, value })) }),
-  };
+  const known = omitUndefined({
+    bootFileName,
+    tftpServerName,
+    ntpServers,
+    privateOptions: privateOptions?.map(({ option, value }) => ({ option, value })),
+  });
   return JSON.stringify(known).length > MAX_TEXT ? TOO_LONG : known;
 }
 

@@ -2,7 +2,7 @@ import { NETWORK_INDEXES } from '../addressing/directory/affected.js';
 import { type LeaseRecord, readLease, stateOf } from '../addressing/lease/lease.js';
 import type { AddressLease } from '../api/address-lease.js';
 import { type IPAMClaim, claimNadOf } from '../api/ipam-claim.js';
-import { truncate } from '../api/json.js';
+import { omitUndefined, truncate } from '../api/json.js';
 import type {
   VirtualMachine,
   VirtualMachineInstance,
@@ -108,11 +108,7 @@ export function transformGuestVmi({ metadata, spec, status }: VirtualMachineInst
   const annotations = guestAnnotations(metadata.annotations);
   const interfaces = (status?.interfaces ?? []).slice(0, MAX_VM_NETWORKS).map(transformReported);
   return {
-    metadata: {
-      ...datedMetadataOf(metadata),
-      ...(ownerReferences && { ownerReferences }),
-      ...(annotations && { annotations }),
-    },
+    metadata: { ...datedMetadataOf(metadata), ...omitUndefined({ ownerReferences, annotations }) },
     ...(spec && { spec: transformGuestSpec(spec) }),
     status: { ...(status?.phase !== undefined && { phase: status.phase }), interfaces },
   };
@@ -136,45 +132,48 @@ function guestAnnotations(all: Record<string, string> = {}): Record<string, stri
 function transformGuestSpec({ networks = [], domain, volumes = [], hostname, subdomain }: VmiSpec): VmiSpec {
   const interfaces = domain?.devices?.interfaces ?? [];
   const disk = volumes.find(({ cloudInitNoCloud, cloudInitConfigDrive }) => cloudInitNoCloud ?? cloudInitConfigDrive);
-  return {
-    ...(hostname !== undefined && { hostname: truncate(hostname, MAX_GUEST_TEXT_LENGTH) }),
-    ...(subdomain !== undefined && { subdomain: truncate(subdomain, MAX_GUEST_TEXT_LENGTH) }),
+  return omitUndefined({
+    hostname: bounded(hostname),
+    subdomain: bounded(subdomain),
     networks: networks
       .slice(0, MAX_VM_NETWORKS)
-      .map(({ name, multus, pod }) => ({
-        name,
-        ...(multus && {
-          multus: { networkName: multus.networkName, ...(multus.default !== undefined && { default: multus.default }) },
+      .map(({ name, multus, pod }) =>
+        omitUndefined({
+          name,
+          multus: multus && omitUndefined({ networkName: multus.networkName, default: multus.default }),
+          pod: pod && PRESENT,
         }),
-        ...(pod && { pod: PRESENT }),
-      })),
+      ),
     domain: { devices: { interfaces: interfaces.slice(0, MAX_VM_NETWORKS).map(transformInterface) } },
-    ...(disk && { volumes: [transformDisk(disk)] }),
-  };
+    volumes: disk && [transformDisk(disk)],
+  });
+}
+
+function bounded(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : truncate(text, MAX_GUEST_TEXT_LENGTH);
 }
 
 function transformInterface({ name, state, macAddress, sriov, dhcpOptions }: VmInterface): VmInterface {
-  return {
+  return omitUndefined({
     name,
-    ...(state !== undefined && { state }),
-    ...(macAddress !== undefined && { macAddress: truncate(macAddress, MAX_GUEST_TEXT_LENGTH) }),
-    ...(sriov && { sriov: PRESENT }),
-    ...(dhcpOptions && { dhcpOptions: boundedDhcpOptions(dhcpOptions) }),
-  };
+    state,
+    macAddress: bounded(macAddress),
+    sriov: sriov && PRESENT,
+    dhcpOptions: dhcpOptions && boundedDhcpOptions(dhcpOptions),
+  });
 }
 
 function transformDisk({ cloudInitNoCloud, cloudInitConfigDrive }: VmVolume): VmVolume {
   const { name } = (cloudInitNoCloud ?? cloudInitConfigDrive)?.networkDataSecretRef ?? {};
-  const source =
-    name === undefined ? PRESENT : { networkDataSecretRef: { name: truncate(name, MAX_GUEST_TEXT_LENGTH) } };
+  const source = name === undefined ? PRESENT : { networkDataSecretRef: { name: bounded(name) } };
   return cloudInitNoCloud === undefined ? { cloudInitConfigDrive: source } : { cloudInitNoCloud: source };
 }
 
 function transformReported({ name, mac, infoSource, ipAddresses = [] }: VmiInterfaceStatus): VmiInterfaceStatus {
-  return {
-    ...(name !== undefined && { name: truncate(name, MAX_GUEST_TEXT_LENGTH) }),
-    ...(mac !== undefined && { mac: truncate(mac, MAX_GUEST_TEXT_LENGTH) }),
-    ...(infoSource !== undefined && { infoSource: truncate(infoSource, MAX_GUEST_TEXT_LENGTH) }),
+  return omitUndefined({
+    name: bounded(name),
+    mac: bounded(mac),
+    infoSource: bounded(infoSource),
     ipAddresses: ipAddresses.slice(0, MAX_REPORTED_ADDRESSES).map((text) => truncate(text, MAX_ADDRESS_LENGTH)),
-  };
+  });
 }

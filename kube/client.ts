@@ -1,3 +1,4 @@
+import { omitUndefined } from '../api/json.js';
 import type { KubeObject } from '../api/meta.js';
 import { isGone, isNotFound } from './errors.js';
 import { type ObjectRef, type Resource, apiVersionOf, resourcePath } from './resource.js';
@@ -252,11 +253,7 @@ function refOf(object: KubeObject): ObjectRef {
 
 function callOptionsOf(options: CallOptions): CallOptions {
   const { deadlineMs, signal, tenant } = options;
-  return {
-    ...(deadlineMs !== undefined && { deadlineMs }),
-    ...(signal && { signal }),
-    ...(tenant !== undefined && { tenant }),
-  };
+  return omitUndefined({ deadlineMs, signal, tenant });
 }
 
 function subresourceOf(subresource: string | undefined): { subresource?: string } {

@@ -11,7 +11,7 @@ import {
   WHEREABOUTS_KEYS,
 } from './ipam-keys.js';
 import { MAX_LABEL_KEY_LENGTH, POOL_LIMITS } from '../limits.js';
-import { describeValue, isRecord, truncate } from '../json.js';
+import { describeValue, isRecord, omitUndefined, truncate } from '../json.js';
 import type { NetworkConfigProblem } from './network-attachment.js';
 
 /** The content of `"ipam": {"type": "holdfast", …}`. Types are checked here, addresses when the pool is derived. */
@@ -84,31 +84,24 @@ function readIpam(ipam: Record<string, unknown>, path: string): HoldfastIpamConf
   const ranges = readRanges(ipam, path);
   const gateway = readString(ipam.gateway, `${path}.gateway`, POOL_LIMITS.gateway);
   if (subnets.length > 0) rejectMixedForms(ipam, path);
-  const addressSpace =
-    readString(ipam.addressSpace, `${path}.addressSpace`, POOL_LIMITS.name) ??
-    readString(ipam.network_name, `${path}.network_name`, POOL_LIMITS.name);
-  const cooldownSeconds = readSeconds(ipam.cooldownSeconds, `${path}.cooldownSeconds`);
-  const stickyMAC = readStickyMAC(ipam.stickyMAC, `${path}.stickyMAC`);
-  const blockSize = readBlockSize(ipam.blockSize, `${path}.blockSize`);
-  const nodeSelector = readLabels(ipam.nodeSelector, `${path}.nodeSelector`);
-  const publishCapacity = readFlag(ipam.publishCapacity, `${path}.publishCapacity`);
-  const namespaces = isAbsent(ipam.namespaces)
-    ? undefined
-    : readStrings(ipam.namespaces, `${path}.namespaces`, POOL_LIMITS.namespaces);
-  return {
+  return omitUndefined({
     path,
     subnets,
     ranges,
-    ...(gateway !== undefined && { gateway }),
-    ...(addressSpace !== undefined && { addressSpace }),
-    ...(cooldownSeconds !== undefined && { cooldownSeconds }),
-    ...(stickyMAC !== undefined && { stickyMAC }),
-    ...(blockSize !== undefined && { blockSize }),
-    ...(nodeSelector !== undefined && { nodeSelector }),
-    ...(publishCapacity !== undefined && { publishCapacity }),
-    ...readGuardOfNad(ipam.guard, `${path}.guard`),
-    ...(namespaces !== undefined && { namespaces }),
-  };
+    gateway,
+    addressSpace:
+      readString(ipam.addressSpace, `${path}.addressSpace`, POOL_LIMITS.name) ??
+      readString(ipam.network_name, `${path}.network_name`, POOL_LIMITS.name),
+    cooldownSeconds: readSeconds(ipam.cooldownSeconds, `${path}.cooldownSeconds`),
+    stickyMAC: readStickyMAC(ipam.stickyMAC, `${path}.stickyMAC`),
+    blockSize: readBlockSize(ipam.blockSize, `${path}.blockSize`),
+    nodeSelector: readLabels(ipam.nodeSelector, `${path}.nodeSelector`),
+    publishCapacity: readFlag(ipam.publishCapacity, `${path}.publishCapacity`),
+    namespaces: isAbsent(ipam.namespaces)
+      ? undefined
+      : readStrings(ipam.namespaces, `${path}.namespaces`, POOL_LIMITS.namespaces),
+    guard: readGuardOfNad(ipam.guard, `${path}.guard`),
+  });
 }
 
 /** Reads the keys next to `range`, then `ipRanges`, in whereabouts' order. */
@@ -135,15 +128,13 @@ function readRanges(ipam: Record<string, unknown>, path: string): WhereaboutsRan
 }
 
 function readRange(range: Record<string, unknown>, path: string): WhereaboutsRange {
-  const start = readString(range.range_start, `${path}.range_start`, POOL_LIMITS.element);
-  const end = readString(range.range_end, `${path}.range_end`, POOL_LIMITS.element);
-  return {
+  return omitUndefined({
     path,
+    start: readString(range.range_start, `${path}.range_start`, POOL_LIMITS.element),
+    end: readString(range.range_end, `${path}.range_end`, POOL_LIMITS.element),
     range: readString(range.range, `${path}.range`, POOL_LIMITS.element) ?? '',
-    ...(start !== undefined && { start }),
-    ...(end !== undefined && { end }),
     exclude: readStrings(range.exclude, `${path}.exclude`, POOL_LIMITS.exclude),
-  };
+  });
 }
 
 function readSubnet(value: unknown, path: string): PoolSubnet {
@@ -182,8 +173,7 @@ function readStickyMAC(value: unknown, path: string): AddressPoolSpec['stickyMAC
   const sticky = readObject(value, path);
   const ttl = readString(sticky.ttl, `${path}.ttl`, POOL_LIMITS.ttl);
   if (ttl === undefined) throw new ShapeError(`${path}.ttl`, 'is absent: write a duration such as "24h"');
-  const retain = readFlag(sticky.retain, `${path}.retain`);
-  return { ttl, ...(retain !== undefined && { retain }) };
+  return omitUndefined({ ttl, retain: readFlag(sticky.retain, `${path}.retain`) });
 }
 
 function readBlockSize(value: unknown, path: string): AddressPoolSpec['blockSize'] {
@@ -201,8 +191,8 @@ function readBlockSize(value: unknown, path: string): AddressPoolSpec['blockSize
 
 const GUARD_MODES = ['Off', 'Observe', 'Enforce'] as const;
 
-function readGuardOfNad(value: unknown, path: string): Pick<AddressPoolSpec, 'guard'> {
-  if (isAbsent(value)) return {};
+function readGuardOfNad(value: unknown, path: string): AddressPoolSpec['guard'] {
+  if (isAbsent(value)) return undefined;
   const guard = readObject(value, path);
   if (!isAbsent(guard.allow)) {
     const remedy = 'remove it, and ask the administrator for an AddressPool that lists the addresses';
@@ -212,8 +202,7 @@ function readGuardOfNad(value: unknown, path: string): Pick<AddressPoolSpec, 'gu
   const mode = GUARD_MODES.find((each) => each === guard.mode);
   if (mode === undefined)
     throw new ShapeError(`${path}.mode`, `is ${describeValue(guard.mode)}: write "${GUARD_MODES.join('", "')}"`);
-  const migrationHold = readFlag(guard.migrationHold, `${path}.migrationHold`);
-  return { guard: { mode, ...(migrationHold !== undefined && { migrationHold }) } };
+  return omitUndefined({ mode, migrationHold: readFlag(guard.migrationHold, `${path}.migrationHold`) });
 }
 
 function readLabels(value: unknown, path: string): Record<string, string> | undefined {

@@ -1,6 +1,7 @@
 import { stringify } from 'yaml';
 import { type Address, BITS, type Family, formatAddress } from '../../addressing/address/address.js';
 import { type Cidr, formatCidr } from '../../addressing/address/cidr.js';
+import { omitUndefined } from '../../api/json.js';
 
 /** One interface of a guest as its operating system must configure it. Both formats are written from it. */
 export type NicConfig = DynamicNic | StaticNic;
@@ -71,7 +72,7 @@ function staticFields(nic: StaticNic): object {
     ...{ dhcp4: false, dhcp6: false },
     ...(!acceptsAdvertisements(nic) && { 'accept-ra': false }),
     addresses: addresses.map(({ address, prefixLength }) => `${formatAddress(address)}/${prefixLength}`),
-    ...omitEmpty({ gateway4: gateway(4), gateway6: gateway(6), mtu }),
+    ...omitUndefined({ gateway4: gateway(4), gateway6: gateway(6), mtu }),
     ...(routes.length > 0 && {
       routes: routes.map(({ destination, gateway: via }) => ({ to: formatCidr(destination), via: formatAddress(via) })),
     }),
@@ -82,10 +83,6 @@ function staticFields(nic: StaticNic): object {
       },
     }),
   };
-}
-
-function omitEmpty(fields: Readonly<Record<string, string | number | undefined>>): object {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
 /**

@@ -4,6 +4,7 @@ import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import { guestSettings } from '../../addressing/pool/guest-settings.js';
 import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
 import { type IPAMClaim, claimOwnerOf } from '../../api/ipam-claim.js';
+import { omitUndefined } from '../../api/json.js';
 import { byAgeAndKey, objectKey } from '../../api/meta.js';
 import type { NadGuestOptions } from '../../api/networks/nad-guests.js';
 import { shortHash } from '../../api/names.js';
@@ -150,8 +151,8 @@ function optionsByNad(pool: Pool): (nadOptions: NadGuestOptions | undefined) => 
 
 function optionSetOf(pool: Pool, nadOptions: NadGuestOptions | undefined): GuestOptionSet {
   const { mtu, nameservers, search, ntp, routes } = guestSettings(pool, nadOptions);
-  const options = {
-    ...(mtu !== undefined && { mtu }),
+  const options = omitUndefined({
+    mtu,
     dns: nameservers.map(formatAddress),
     search,
     ntp: ntp.map(formatAddress),
@@ -159,9 +160,9 @@ function optionSetOf(pool: Pool, nadOptions: NadGuestOptions | undefined): Guest
       destination: formatCidr(destination),
       gateway: formatAddress(gateway),
     })),
-    ...(pool.guest?.dhcp?.options && { dhcp4: pool.guest.dhcp.options }),
-    ...(pool.guest?.dhcp?.optionsV6 && { dhcp6: pool.guest.dhcp.optionsV6 }),
-  };
+    dhcp4: pool.guest?.dhcp?.options,
+    dhcp6: pool.guest?.dhcp?.optionsV6,
+  });
   return { id: shortHash(JSON.stringify(options), 16), ...options };
 }
 
