@@ -17,6 +17,7 @@ const (
 	nakText        = "not the address of this interface"
 	// More than any switch adds. It must leave room for the options of the guest.
 	maxRelayInformation   = 128
+	maxClientIdentifier   = 255                           // that of one option: no client splits it, and a longer one leaves no room
 	optionMicrosoftRoutes = dhcpv4.GenericOptionCode(249) // what Windows before 10 asks for instead of 121
 )
 
@@ -179,7 +180,7 @@ func (r *responder) answerDHCP4(request *dhcpv4.DHCPv4, kind dhcpv4.MessageType,
 	}
 	reply.UpdateOption(dhcpv4.OptMessageType(kind))
 	reply.UpdateOption(dhcpv4.OptServerIdentifier(own.AsSlice()))
-	if id := request.Options.Get(dhcpv4.OptionClientIdentifier); len(id) > 0 {
+	if id := request.Options.Get(dhcpv4.OptionClientIdentifier); len(id) > 0 && len(id) <= maxClientIdentifier {
 		reply.UpdateOption(dhcpv4.OptClientIdentifier(id)) // RFC 6842
 	}
 	if relay := request.Options.Get(dhcpv4.OptionRelayAgentInformation); len(relay) > 0 && len(relay) <= maxRelayInformation {

@@ -264,5 +264,6 @@ func FuzzDHCP4(f *testing.F) {
 	f.Add(fromClient(guestMAC, dhcpv4.MessageTypeRequest, dhcpv4.WithClientIP(guestIPv4.AsSlice())))
 	f.Add(fromClient(guestMAC, dhcpv4.MessageTypeInform, dhcpv4.WithOption(dhcpv4.OptMaxMessageSize(1))))
 	f.Add(fromClient(guestMAC, dhcpv4.MessageTypeDecline, dhcpv4.WithOption(dhcpv4.OptGeneric(dhcpv4.OptionInterfaceMTU, make([]byte, 600)))))
+	f.Add(fromClient(guestMAC, dhcpv4.MessageTypeDiscover, dhcpv4.WithOption(dhcpv4.OptClientIdentifier(make([]byte, 1190)))))
 	f.Fuzz(func(t *testing.T, frame []byte) { fuzz(t, frame) })
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/binary"
+	"errors"
 	"io"
 
 	"github.com/insomniacslk/dhcp/dhcpv6"
@@ -35,11 +36,19 @@ func countIAs(m *dhcpv6.Message) int {
 // fixedBytes6 has the bytes of an option before the options in it.
 var fixedBytes6 = map[dhcpv6.OptionCode]int{dhcpv6.OptionIANA: 12, dhcpv6.OptionIATA: 4, dhcpv6.OptionIAPD: 12, dhcpv6.OptionIAAddr: 24}
 
+// maxDUID is that of RFC 8415, section 11.1, with the type. A longer one leaves no room in an answer.
+const maxDUID = 2 + 128
+
+var errLongDUID = errors.New("DUID is too long")
+
 // parseOption6 parses the options that an answer depends on. Others stay bytes: the library expands compressed names, and
 // those of one message can need 100 MB. So do DUIDs, which servers only compare (RFC 8415, section 11).
 func parseOption6(code dhcpv6.OptionCode, b []byte) (dhcpv6.Option, error) {
 	if len(b) < fixedBytes6[code] {
 		return nil, io.ErrUnexpectedEOF
+	}
+	if code == dhcpv6.OptionClientID && len(b) > maxDUID {
+		return nil, errLongDUID
 	}
 	switch code {
 	case dhcpv6.OptionORO:

@@ -279,5 +279,7 @@ func FuzzDHCP6(f *testing.F) {
 	f.Add(from6(guestMAC, dhcpv6.MessageTypeRenew, serverID(ownDUID), iaOf(1, "fd00:1::77"), iaOf(2)))
 	f.Add(from6(guestMAC, dhcpv6.MessageTypeConfirm, iaOf(1, "fd00:1::77")))
 	f.Add(from6(guestMAC, dhcpv6.MessageTypeSolicit, &dhcpv6.OptIAPD{}, &dhcpv6.OptIATA{}, &dhcpv6.OptVendorClass{}))
+	long := &dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionClientID, OptionData: make([]byte, 1390)}
+	f.Add(frame6(guestMAC, guestLinkLocal, (&dhcpv6.Message{MessageType: dhcpv6.MessageTypeSolicit, Options: dhcpv6.MessageOptions{Options: dhcpv6.Options{long, iaOf(1)}}}).ToBytes()))
 	f.Fuzz(func(t *testing.T, frame []byte) { fuzz(t, frame) })
 }
