@@ -42,6 +42,16 @@ export function readObject<T extends KubeObject>(
   return answerOf(() => client.get(resource, ref), resource, ref.name);
 }
 
+/** Reads the objects that exist. The first that could not be read stands for all. Throws like {@link readObject}. */
+export async function readObjects<T extends KubeObject>(
+  client: Pick<Client, 'get'>,
+  resource: Resource<T>,
+  refs: readonly ObjectRef[],
+): Promise<Read<readonly T[]>> {
+  const reads = await Promise.all(refs.map((ref) => readObject(client, resource, ref)));
+  return joinReads(reads.map((read) => mapRead(read, (object) => [object])));
+}
+
 /** Reads a list, which is never `absent`. Throws like {@link readObject}. */
 export function readList<T extends KubeObject>(
   client: Pick<Client, 'list'>,
@@ -104,8 +114,7 @@ export function noneIfUnserved<T>(read: Read<T[]>): Read<T[]> {
 
 /** Joins lists. The first that could not be read stands for all. */
 export function joinReads<T>(reads: readonly Read<readonly T[]>[]): Read<readonly T[]> {
-  const bad = reads.find(({ kind }) => kind !== 'found');
-  return bad ?? { kind: 'found', value: reads.flatMap((read) => valueOf(read, [])) };
+  return reads.find(isUnread) ?? { kind: 'found', value: reads.flatMap((read) => valueOf(read, [])) };
 }
 
 /**

@@ -22,7 +22,17 @@ import {
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../kube/resources.js';
 import { ofComponent } from '../installation.js';
-import { type Read, joinReads, mapRead, readEvent, readList, readObject, valueOf } from '../reader.js';
+import {
+  type Read,
+  joinReads,
+  mapRead,
+  readEvent,
+  readList,
+  readListAs,
+  readObject,
+  readObjects,
+  valueOf,
+} from '../reader.js';
 import { claimAddressesOf, requestedBy } from './claims.js';
 import { type TracedNetwork, tracedNetworks } from './networks.js';
 import type { ObservedVmTrace } from './observed.js';
@@ -30,7 +40,7 @@ import type { ObservedVmTrace } from './observed.js';
 /** Launchers, claims and CNI networks for which more is read. A VM has more of them only if somebody makes them up. */
 const MAX_READ = 16;
 
-type ReadClient = Pick<Client, 'get' | 'list'>;
+type ReadClient = Pick<Client, 'get' | 'list' | 'listAs'>;
 
 /**
  * Reads the parts of the story of a VM. A part that cannot be read says why.
@@ -43,15 +53,16 @@ export async function observeVmTrace(
   now: number,
 ): Promise<ObservedVmTrace> {
   const ref = { namespace, name };
+  const ofLaunchers = { namespace, labelSelector: LAUNCHER_SELECTOR };
   const [vm, vmi, namespaceObject, launchers, labelled, ownEvents] = await Promise.all([
     readObject(client, VIRTUAL_MACHINES, ref),
     readObject(client, VIRTUAL_MACHINE_INSTANCES, ref),
     readObject(client, NAMESPACES, { name: namespace }),
-    readList(client, PODS, { namespace, labelSelector: LAUNCHER_SELECTOR }),
+    readListAs(client, PODS, (pod) => (controllingVmi(pod)?.name === name ? [pod] : []), ofLaunchers),
     readList(client, IPAM_CLAIMS, { namespace, labelSelector: `${CLAIM_VM_LABEL}=${labelValue(name)}` }),
     readEvents(client, ref),
   ]);
-  const pods = mapRead(launchers, (all) => all.filter((pod) => controllingVmi(pod)?.name === name));
+  const pods = mapRead(launchers, (own) => own.flat());
   const specs = [valueOf(vm, undefined)?.spec?.template?.spec, valueOf(vmi, undefined)?.spec];
   const networks = tracedNetworks(specs, namespace).shown;
   const [nads, claims] = await Promise.all([
@@ -70,7 +81,7 @@ export async function observeVmTrace(
       .slice(0, MAX_READ)
       .map(({ metadata }) => readEvents(client, { namespace, name: metadata.name })),
   ]);
-  const events = mapRead(ownEvents, (own) => [own, ...moreEvents.map((read) => valueOf(read, []))].flat());
+  const events = joinReads([ownEvents, ...moreEvents]);
   const leases = await readLeases(client, { namespace, claims: known.slice(0, MAX_READ), pools: valueOf(pools, []) });
   return { namespace, name, vm, vmi, namespaceObject, pods, claims, events, nads, pools, leases, agents, now };
 }
@@ -84,10 +95,8 @@ async function withClaimsByName(
   if (labelled.kind !== 'found') return labelled;
   const known = new Set(labelled.value.map(({ metadata }) => metadata.name));
   const wanted = networks.flatMap((network) => possibleClaimNames(name, network.name, '').slice(0, -1));
-  const others = await Promise.all(
-    wanted.filter((each) => !known.has(each)).map((each) => readObject(client, IPAM_CLAIMS, { namespace, name: each })),
-  );
-  return { kind: 'found', value: [...labelled.value, ...others.flatMap((read) => valueOf(read, []))] };
+  const others = wanted.filter((each) => !known.has(each)).map((each) => ({ namespace, name: each }));
+  return joinReads([labelled, await readObjects(client, IPAM_CLAIMS, others)]);
 }
 
 async function readNads(
@@ -156,9 +165,11 @@ async function readLeases(
     const missing = [...claimAddressesOf(claim), ...requestedBy(claim)].filter((address) => !isLeased(address));
     return missing.flatMap((address) => [...spaces].map((space) => leaseName(space, parseAddress(address))));
   });
-  const others = await Promise.all([...new Set(names)].map((name) => readObject(client, ADDRESS_LEASES, { name })));
-  const all = [...own.value, ...valueOf(locked, []), ...others.flatMap((read) => valueOf(read, []))];
-  return { kind: 'found', value: [...new Map(all.map((lease) => [lease.metadata.name, lease])).values()] };
+  const refs = [...new Set(names)].map((name) => ({ name }));
+  return mapRead(joinReads([own, await readObjects(client, ADDRESS_LEASES, refs)]), (read) => {
+    const all = [...read, ...valueOf(locked, [])];
+    return [...new Map(all.map((lease) => [lease.metadata.name, lease])).values()];
+  });
 }
 
 async function readEvents(client: ReadClient, { namespace, name }: { namespace: string; name: string }) {

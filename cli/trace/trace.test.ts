@@ -14,6 +14,9 @@ import {
   VIRTUAL_MACHINES,
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../kube/resources.js';
+import { LAUNCHER_SELECTOR } from '../../api/pod.js';
+import type { Client } from '../../kube/client.js';
+import { apiError } from '../../test/api-errors.js';
 import { leaseOf, networkDataLock } from '../../test/objects/lease-objects.js';
 import { NAMESPACE, claim, vmReference } from '../../test/objects/workload-objects.js';
 import { CommandError } from '../exit-code.js';
@@ -181,6 +184,36 @@ describe('the trace of a VM', () => {
       .and.include('[ok] IPAMClaim vms/vm1.data: 10.0.0.5/24');
   });
 
+  for (const [what, path, claims] of [
+    ['a lease', '/addressleases/', undefined],
+    ['a claim', '/ipamclaims/', []],
+  ] as const)
+    it(`does not take ${what} for absent that could not be read`, async () => {
+      const cluster = clusterWith({ leases: [], ...(claims && { claims: [...claims] }) });
+      const serve = cluster.serve.bind(cluster);
+      cluster.serve = (request) => {
+        if (request.path.includes(path)) throw apiError(503, 'ServiceUnavailable', 'etcd is away', '');
+        return serve(request);
+      };
+      const { lines, isWrong } = await trace(cluster);
+      expect(lines.join('\n')).to.include('etcd is away');
+      expect(isWrong).to.equal(false);
+    });
+
+  it('keeps only the launchers of the VM: a namespace may have thousands', async () => {
+    const cluster = clusterWith();
+    const { client } = cluster;
+    const listAs = client.listAs.bind(client);
+    const kept: unknown[] = [];
+    client.listAs = (async (...args: Parameters<Client['listAs']>) => {
+      const list = await listAs(...args);
+      if (args[2]?.labelSelector === LAUNCHER_SELECTOR) kept.push(...list.items);
+      return list;
+    }) as Client['listAs'];
+    await trace(cluster, { vm: { ...VM, name: 'vm2' } }).catch(() => undefined);
+    expect(JSON.stringify(kept)).to.not.include('virt-launcher-vm1');
+  });
+
   it('shows the agent of a launcher whose NAD was deleted or made invalid', async () => {
     const deleted = clusterWith();
     deleted.remove(NETWORK_ATTACHMENT_DEFINITIONS, 'vms/blue');
@@ -226,7 +259,8 @@ describe('the trace of a VM', () => {
     ],
   ] as const)
     it(`fails if ${why}`, async () => {
-      const client = { get: () => Promise.reject(failure), list: () => Promise.reject(failure) };
+      const fail = () => Promise.reject(failure);
+      const client = { get: fail, list: fail, listAs: fail };
       const cluster = { client } as unknown as MemoryCluster;
       const thrown: unknown = await trace(cluster).catch((error: unknown) => error);
       expect(thrown).to.equal(failure);

@@ -20,7 +20,7 @@ import { traceVmi } from './pods.js';
 import { type Health, type TraceFinding, type TraceNode, healthOfTree, traceNode, unreadFindings } from './tree.js';
 
 interface TraceDeps {
-  readonly client: Pick<Client, 'get' | 'list'>;
+  readonly client: Pick<Client, 'get' | 'list' | 'listAs'>;
   readonly clock: Pick<Clock, 'wall'>;
   /** Whether the output may contain box-drawing characters. */
   readonly isUnicode: boolean;
