@@ -7,9 +7,10 @@ import { defineCommand, nonEmptyName } from '../command.js';
 import { CommandError, ExitCode } from '../exit-code.js';
 import { findPool } from '../find-pool.js';
 import { printOutput } from '../output.js';
-import { readList, valueOr } from '../reader.js';
+import { readListAs, valueOr } from '../reader.js';
 import { showPool } from '../usage/pool.js';
 import { listPools, readAllUsage, readUsage } from '../usage/pools.js';
+import { waitingClaims } from '../usage/summary.js';
 import { listIps } from '../ips.js';
 import { type Reservation, checkReservation, reserve, unreserve } from '../reserve.js';
 import { checkSubject, releaseByHand } from '../release/release.js';
@@ -38,8 +39,11 @@ export const POOL = defineCommand({
   run: ({ name, output }, { terminal, connect }) =>
     connect(async ({ client }) => {
       const pool = await findPool(name, client);
-      const [usage, read] = await Promise.all([readUsage(client, pool), readList(client, IPAM_CLAIMS)]);
-      const claims = valueOr(read, { forbidden: undefined });
+      const [usage, read] = await Promise.all([
+        readUsage(client, pool),
+        readListAs(client, IPAM_CLAIMS, (claim) => waitingClaims(pool, [claim])),
+      ]);
+      const claims = valueOr(read, { forbidden: undefined })?.flat();
       const { columns } = terminal;
       printOutput(output, showPool({ pool, ...usage, claims, now: systemClock.wall(), columns }), terminal.print);
       return ExitCode.done;

@@ -17,7 +17,7 @@ const MAX_BLOCKS_SHOWN = 8;
 
 export interface PoolUsageView extends Usage {
   readonly pool: AddressPool;
-  /** All claims; undefined if the user may not list them. */
+  /** At least those that wait for the pool; undefined if the user may not list claims. */
   readonly claims: readonly IPAMClaim[] | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number;

@@ -2,7 +2,7 @@ import type { LeaseOwner } from '../../api/address-lease.js';
 import { addressSpaceOf } from '../../api/address-pool.js';
 import { type IPAMClaim, claimOwnerOf, labelValue } from '../../api/ipam-claim.js';
 import { IPAM_CLAIM_KIND, LEASE_MAC } from '../../api/names.js';
-import { LAUNCHER_SELECTOR } from '../../api/pod.js';
+import { LAUNCHER_SELECTOR, type Pod } from '../../api/pod.js';
 import { type Address, compareAddresses, formatAddress, parseAddress } from '../../addressing/address/address.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
 import { describeLock } from '../../addressing/lease/lease-network-data.js';
@@ -23,7 +23,7 @@ import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, PODS } from '../../kube/res
 import { ClaimUsers } from '../claim-users.js';
 import { CONCURRENCY } from '../cluster-client.js';
 import { type Column, type Output, tableLines } from '../output.js';
-import { INSTALL_HOLDFAST, readList, readObject, required, valueOr } from '../reader.js';
+import { INSTALL_HOLDFAST, readList, readListAs, readObject, required, valueOr } from '../reader.js';
 import { defaultTimesOf } from '../usage/address-map.js';
 
 /** One lease, or an address without one in one address space. */
@@ -57,7 +57,7 @@ const COLUMNS: readonly Column<HolderRow>[] = [
   { header: 'RELEASED', value: ({ releasedAt }) => releasedAt, isWide: true },
 ];
 
-type ReadClient = Pick<Client, 'get' | 'list'>;
+type ReadClient = Pick<Client, 'get' | 'list' | 'listAs'>;
 
 /**
  * Finds who has an address now, in all address spaces whose pools contain it.
@@ -174,12 +174,12 @@ async function claimOf({ namespace, name, uid }: LeaseOwner, client: ReadClient)
 /** Empty if there are none, or the user may not read them. */
 async function podsOf(claim: IPAMClaim, client: ReadClient): Promise<string> {
   const { namespace } = claim.metadata;
-  const read = await readList(client, PODS, { namespace, labelSelector: LAUNCHER_SELECTOR });
-  const pods = valueOr(read, { forbidden: [] });
   const users = new ClaimUsers([claim]);
-  return pods
-    .filter((pod) => users.has(pod))
-    .map(({ metadata, spec }) => `${metadata.name}${spec?.nodeName ? ` on ${spec.nodeName}` : ', not scheduled'}`)
-    .sort()
-    .join('; ');
+  const textsOf = (pod: Pod) => {
+    const { metadata, spec } = pod;
+    if (!users.has(pod)) return [];
+    return [`${metadata.name}${spec?.nodeName ? ` on ${spec.nodeName}` : ', not scheduled'}`];
+  };
+  const read = await readListAs(client, PODS, textsOf, { namespace, labelSelector: LAUNCHER_SELECTOR });
+  return valueOr(read, { forbidden: [] }).flat().sort().join('; ');
 }
