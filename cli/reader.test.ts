@@ -73,7 +73,7 @@ describe('a read of a command', () => {
 
   it('says that an administrator has to run the command if the user may not list all objects', async () => {
     const [, , [, forbidden]] = ANSWERS as [unknown, unknown, [string, StatusError]];
-    const thrown: unknown = await listAsAdministrator(failing(forbidden), PODS, (pod) => pod).catch(
+    const thrown: unknown = await listAsAdministrator(failing(forbidden), PODS, (pod) => [pod]).catch(
       (caught: unknown) => caught,
     );
     expect(thrown).to.be.instanceOf(CommandError);

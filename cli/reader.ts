@@ -129,16 +129,17 @@ export function required<T>(read: Read<T>, remedy: string): T {
 }
 
 /**
- * Lists the objects of a kind, transformed; none if the API server does not serve the kind.
+ * Lists what a transform makes of each object of a kind; nothing if the API server does not serve the kind.
  * @throws {CommandError} if the user may not
  */
 export async function listAsAdministrator<T extends KubeObject, P>(
   client: Pick<Client, 'listAs'>,
   resource: Resource<T>,
-  transform: (object: T) => P,
+  transform: (object: T) => readonly P[],
   options: ListOptions = {},
 ): Promise<P[]> {
-  return administratorsOnly(resource, noneIfUnserved(await readListAs(client, resource, transform, options)));
+  const read = await readListAs(client, resource, transform, options);
+  return administratorsOnly(resource, noneIfUnserved(read)).flat();
 }
 
 /** Returns what was read of all namespaces. @throws {CommandError} if the user may not */

@@ -27,6 +27,7 @@ import {
   CRDS,
   DAEMON_SETS,
   INSTALLED,
+  type InstalledWorkload,
   hasOwnName,
   isOwn,
   pluginFolderOf,
@@ -45,8 +46,9 @@ import {
 
 type ListClient = Pick<Client, 'listAs'>;
 
-/** What is lost with a namespace, except pods. */
-const FOREIGN_KINDS = [
+/** What is lost with a namespace. */
+const FOREIGN_KINDS: readonly Resource[] = [
+  PODS,
   IPAM_CLAIMS,
   VIRTUAL_MACHINES,
   namespacedResource('v1', 'persistentvolumeclaims', 'PersistentVolumeClaim'),
@@ -88,7 +90,7 @@ async function findSharedNamespaces(
     (namespace) => (hasOwnName(namespace) && namespaces.has(namespace.metadata.name) ? [namespace.metadata.name] : []),
     { labelSelector: INSTALLED, metadataOnly: true },
   );
-  const shared = own.flat().map(async (name) => {
+  const shared = own.map(async (name) => {
     const content = await findForeignContent(client, name);
     return content === undefined ? [] : [{ name, content }];
   });
@@ -97,32 +99,26 @@ async function findSharedNamespaces(
 
 /** Returns something in a namespace that is lost with it, and does not belong to the installation. */
 async function findForeignContent(client: ListClient, namespace: string): Promise<string | undefined> {
-  const pods = await listAsAdministrator(
-    client,
-    PODS,
-    (pod) => (isTerminal(pod) || isInstalled(pod) ? [] : [pod.metadata.name]),
-    { namespace },
-  );
-  const [pod] = pods.flat();
-  if (pod !== undefined) return `Pod ${pod}`;
   for (const resource of FOREIGN_KINDS) {
+    // only a pod has a phase that counts
+    const options = { namespace, metadataOnly: resource !== PODS };
     const foreign = await listAsAdministrator(
       client,
       resource,
-      (object: KubeObject) => (isInstalled(object) ? [] : [object.metadata.name]),
-      { namespace, metadataOnly: true },
+      (object: KubeObject) => (isTerminal(object) || isInstalled(object) ? [] : [object.metadata.name]),
+      options,
     );
-    const [name] = foreign.flat();
+    const [name] = foreign;
     if (name !== undefined) return `${resource.kind} ${name}`;
   }
   return undefined;
 }
 
 /** Lists the CustomResourceDefinitions of Holdfast's own kinds that exist. */
-export async function listOwnCrds(client: ListClient): Promise<ObjectMeta[]> {
+export function listOwnCrds(client: ListClient): Promise<ObjectMeta[]> {
   const own = new Set(OWN_KINDS.map(qualifiedName));
-  const found = await listAsAdministrator(client, CRDS, ({ metadata }) => metadata, { metadataOnly: true });
-  return found.filter(({ name }) => own.has(name));
+  const ownIn = (crd: KubeObject) => (own.has(crd.metadata.name) ? [crd.metadata] : []);
+  return listAsAdministrator(client, CRDS, ownIn, { metadataOnly: true });
 }
 
 /** True for a claim that Holdfast created or adopted. Claims of other software stay. */
@@ -150,7 +146,7 @@ async function listInstalled(
         (object) => (isOwn(namespaces, object) && !hasEnded(object) ? [object.metadata] : []),
         { labelSelector: INSTALLED },
       );
-      return own.flat().map((metadata) => ({ resource, metadata }));
+      return own.map((metadata) => ({ resource, metadata }));
     }),
   );
   return lists.flat();
@@ -161,17 +157,17 @@ function isInstalled(object: KubeObject): boolean {
 }
 
 async function findPluginFolder(client: ListClient, namespaces: ReadonlySet<string>): Promise<string | undefined> {
-  const sets = await listAsAdministrator(client, DAEMON_SETS, (set) => set, { labelSelector: INSTALLED });
-  const agents = sets.find((set) => set.metadata.name === 'holdfast-agent' && isOwn(namespaces, set));
-  return agents && pluginFolderOf(agents);
+  const isAgent = (set: KubeObject) => set.metadata.name === 'holdfast-agent' && isOwn(namespaces, set);
+  const folderOf = (set: InstalledWorkload) => (isAgent(set) ? [pluginFolderOf(set)] : []);
+  return (await listAsAdministrator(client, DAEMON_SETS, folderOf, { labelSelector: INSTALLED }))[0];
 }
 
 async function observeData(client: ListClient): Promise<ObservedData> {
   const [claims, leases, pools, blocks, nads, nodes, crds, keptPolicy] = await Promise.all([
-    listAsAdministrator(client, IPAM_CLAIMS, (claim) => claim),
-    listAsAdministrator(client, ADDRESS_LEASES, holderUidOf, LEASE_PAGES),
-    listAsAdministrator(client, ADDRESS_POOLS, () => undefined),
-    listAsAdministrator(client, ADDRESS_BLOCKS, () => undefined),
+    listAsAdministrator(client, IPAM_CLAIMS, (claim) => [claim]),
+    listAsAdministrator(client, ADDRESS_LEASES, (lease) => [holderUidOf(lease)], LEASE_PAGES),
+    listAsAdministrator(client, ADDRESS_POOLS, () => [undefined]),
+    listAsAdministrator(client, ADDRESS_BLOCKS, () => [undefined]),
     listAsAdministrator(client, NETWORK_ATTACHMENT_DEFINITIONS, (nad) => (namesHoldfast(nad) ? [objectKey(nad)] : [])),
     listAsAdministrator(client, NODES, (node) => (capacityResourcesOf(node).length > 0 ? [node.metadata.name] : [])),
     listOwnCrds(client),
@@ -185,8 +181,8 @@ async function observeData(client: ListClient): Promise<ObservedData> {
     blocks: blocks.length,
     leases: leases.length,
     users: await findUsers(client, claims, new Set(leases.flatMap((uid) => uid ?? []))),
-    nads: nads.flat().sort(),
-    nodes: nodes.flat().sort(),
+    nads: nads.sort(),
+    nodes: nodes.sort(),
     crds: crds.map(({ name }) => name),
     keptPolicy,
   };
@@ -205,7 +201,7 @@ function namesHoldfast(nad: NetworkAttachmentDefinition): boolean {
 }
 
 /** Finds pods that have a lease, or use a claim that has one or that is removed. */
-async function findUsers(
+function findUsers(
   client: ListClient,
   claims: readonly IPAMClaim[],
   holders: ReadonlySet<string>,
@@ -213,8 +209,7 @@ async function findUsers(
   const ofClaims = new ClaimUsers(claims.filter((claim) => isOwnClaim(claim) || holders.has(claim.metadata.uid ?? '')));
   const isUser = (pod: Pod) =>
     ofClaims.has(pod) || (!isTerminal(pod) && leaseUidsOf(pod).some((uid) => holders.has(uid)));
-  const users = await listAsAdministrator(client, PODS, (pod) => (isUser(pod) ? [describeUser(pod)] : []));
-  return users.flat();
+  return listAsAdministrator(client, PODS, (pod) => (isUser(pod) ? [describeUser(pod)] : []));
 }
 
 function describeUser(pod: Pod): RemainingUser {

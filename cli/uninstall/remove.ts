@@ -135,8 +135,7 @@ async function clearOwnKinds(deps: RemovalDeps): Promise<void> {
 async function clear<T extends KubeObject>(clearing: Clearing<T>, deps: RemovalDeps): Promise<void> {
   const { resource, title, finalizer, isOwn = () => true } = clearing;
   for (let round = 1; ; round++) {
-    const listed = await listAsAdministrator(deps.client, resource, (object) => (isOwn(object) ? [slim(object)] : []));
-    const left = listed.flat();
+    const left = await listAsAdministrator(deps.client, resource, (object) => (isOwn(object) ? [slim(object)] : []));
     if (left.length === 0) return;
     if (round > MAX_ROUNDS) throw new CommandError(describeLeft(resource, left));
     deps.printStatus(`removing ${title} (${left.length})`);
@@ -183,8 +182,8 @@ async function removeCapacity(deps: RemovalDeps): Promise<void> {
     const resources = capacityResourcesOf(node);
     return resources.length > 0 ? [{ name: node.metadata.name, resources }] : [];
   });
-  if (nodes.flat().length > 0) deps.printStatus(`removing extended resources of nodes (${nodes.flat().length})`);
-  await forAll(nodes.flat(), deps, async ({ name, resources }) => {
+  if (nodes.length > 0) deps.printStatus(`removing extended resources of nodes (${nodes.length})`);
+  await forAll(nodes, deps, async ({ name, resources }) => {
     const removed = Object.fromEntries(resources.map((resource) => [resource, null]));
     const body = { status: { capacity: removed, allocatable: removed } };
     try {
