@@ -1,8 +1,6 @@
-import type { KubeObject } from '../../api/meta.js';
 import { MIRROR_POD_ANNOTATION, NETWORK_STATUS_ANNOTATION, NETWORKS_ANNOTATION } from '../../api/names.js';
 import type { Pod } from '../../api/pod.js';
-import type { Client, ListOptions } from '../../kube/client.js';
-import type { Resource } from '../../kube/resource.js';
+import type { Client } from '../../kube/client.js';
 import {
   ADDRESS_LEASES,
   ADDRESS_POOLS,
@@ -22,43 +20,33 @@ type ListClient = Pick<Client, 'list' | 'listAs'>;
  */
 export async function observeForMigration(client: ListClient, namespace: string): Promise<MigrationObservation> {
   const [ipPools, reservations, slices, leases] = await Promise.all([
-    listRequired(client, IP_POOLS, 'is whereabouts installed, with Kubernetes as its datastore?', { namespace }),
-    listIfServed(client, IP_RESERVATIONS, { namespace }),
-    listIfServed(client, NODE_SLICE_POOLS, { namespace }),
-    listRequired(client, ADDRESS_LEASES, INSTALL_HOLDFAST, LEASE_PAGES),
+    readList(client, IP_POOLS, { namespace }),
+    readList(client, IP_RESERVATIONS, { namespace }),
+    readList(client, NODE_SLICE_POOLS, { namespace }),
+    readList(client, ADDRESS_LEASES, LEASE_PAGES),
   ]);
   const [nads, pools, claims] = await Promise.all([
-    listRequired(client, NETWORK_ATTACHMENT_DEFINITIONS, 'install Multus first'),
-    listRequired(client, ADDRESS_POOLS, INSTALL_HOLDFAST),
-    listIfServed(client, IPAM_CLAIMS),
+    readList(client, NETWORK_ATTACHMENT_DEFINITIONS),
+    readList(client, ADDRESS_POOLS),
+    readList(client, IPAM_CLAIMS),
   ]);
-  const pods = await client.listAs(PODS, transformPod);
-  return { ipPools, reservations, slices, leases, nads, pools, claims, pods: pods.items };
+  return {
+    ipPools: required(ipPools, 'is whereabouts installed, with Kubernetes as its datastore?'),
+    // older versions of whereabouts have fewer kinds
+    reservations: valueOr(reservations, { unserved: [] }),
+    slices: valueOr(slices, { unserved: [] }),
+    leases: required(leases, INSTALL_HOLDFAST),
+    nads: required(nads, 'install Multus first'),
+    pools: required(pools, INSTALL_HOLDFAST),
+    claims: valueOr(claims, { unserved: [] }),
+    pods: (await client.listAs(PODS, transformPod)).items,
+  };
 }
 
 /** Returns the namespaces that have IPPools. */
 export async function namespacesWithPools(client: ListClient): Promise<string[]> {
   const { items } = await client.list(IP_POOLS, { metadataOnly: true });
   return [...new Set(items.map(({ metadata }) => metadata.namespace ?? ''))].sort();
-}
-
-/** @throws {CommandError} if the API server does not serve the kind */
-async function listRequired<T extends KubeObject>(
-  client: ListClient,
-  resource: Resource<T>,
-  remedy: string,
-  options: ListOptions = {},
-): Promise<readonly T[]> {
-  return required(await readList(client, resource, options), remedy);
-}
-
-/** Older versions of whereabouts have fewer kinds. */
-async function listIfServed<T extends KubeObject>(
-  client: ListClient,
-  resource: Resource<T>,
-  options: ListOptions = {},
-): Promise<readonly T[]> {
-  return valueOr(await readList(client, resource, options), { unserved: [] });
 }
 
 /** Keeps only the needed fields: all pods of a cluster can be hundreds of megabytes. */
