@@ -60,6 +60,7 @@ export interface VmiSpec {
 
 export interface VirtualMachine extends KubeObject {
   spec?: { template?: { metadata?: { annotations?: Record<string, string> }; spec?: VmiSpec } };
+  status?: { printableStatus?: string };
 }
 
 export interface VmiInterfaceStatus {
@@ -79,6 +80,7 @@ export interface VirtualMachineInstance extends KubeObject {
     /** Where the guest runs; during a live migration the source. */
     nodeName?: string;
     interfaces?: VmiInterfaceStatus[];
+    conditions?: { type: string; status: string; reason?: string; message?: string }[];
     /** Of the latest live migration. */
     migrationState?: { completed?: boolean; failed?: boolean };
   };

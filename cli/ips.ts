@@ -1,3 +1,4 @@
+import type { VirtualMachine } from '../api/kubevirt.js';
 import type { AddressLease } from '../api/address-lease.js';
 import { type IPAMClaim, labelValue, claimNadOf, claimOwnerOf, claimVmNetworkOf } from '../api/ipam-claim.js';
 import { omitUndefined } from '../api/json.js';
@@ -10,7 +11,6 @@ import type { CommonOptions } from './command.js';
 import { groupBy } from './group-by.js';
 import { type Column, type Output, tableLines } from './output.js';
 import { INSTALL_HOLDFAST, LEASE_PAGES, readListAs, required, valueOf } from './reader.js';
-import type { TracedVm } from './trace/observed.js';
 
 /** The addresses of one interface, or the reason why it has none. */
 interface IpsRow {
@@ -62,7 +62,7 @@ export async function listIps(
 }
 
 /** What KubeVirt says about a VM, by `namespace/name`. */
-function statusOfVm(vm: TracedVm): [string, string | undefined] {
+function statusOfVm(vm: VirtualMachine): [string, string | undefined] {
   return [objectKey(vm), vm.status?.printableStatus];
 }
 

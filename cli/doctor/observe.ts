@@ -27,7 +27,6 @@ import {
   readInstallation,
 } from '../installation.js';
 import { PermittedReader, pickMetadata, readEvent, readObject } from '../reader.js';
-import type { TracedVm } from '../trace/observed.js';
 import {
   type ProbingReader,
   type ProcessRight,
@@ -73,7 +72,7 @@ export interface ObservedCluster extends Installation {
   readonly pools?: readonly AddressPool[] | undefined;
   readonly nads?: readonly NetworkAttachmentDefinition[] | undefined;
   readonly claims?: readonly IPAMClaim[] | undefined;
-  readonly vms?: readonly TracedVm[] | undefined;
+  readonly vms?: readonly VirtualMachine[] | undefined;
   readonly namespaces?: readonly KubeObject[] | undefined;
   /** Warnings about VMs and VMIs: they say why one has no claim. */
   readonly events?: readonly Event[] | undefined;
@@ -199,7 +198,7 @@ async function observeNamespace(
 }
 
 /** Keeps what the story of a VM's networks is made of. */
-export function pickVm({ metadata, spec }: VirtualMachine): TracedVm {
+export function pickVm({ metadata, spec }: VirtualMachine): VirtualMachine {
   const { metadata: template, spec: vmi } = spec?.template ?? {};
   const { networks, domain } = vmi ?? {};
   const interfaces = domain?.devices?.interfaces;

@@ -1,5 +1,5 @@
 import { type IPAMClaim, claimNadOf, claimOwnerOf, labelValue } from '../../api/ipam-claim.js';
-import { secondaryNetworks } from '../../api/kubevirt.js';
+import { secondaryNetworks, type VirtualMachine } from '../../api/kubevirt.js';
 import { joinKey, objectKey } from '../../api/meta.js';
 import { CLAIM_VM_LABEL } from '../../api/names.js';
 import type { NetworkAttachmentDefinition } from '../../api/networks/network-attachment.js';
@@ -9,7 +9,7 @@ import { StatusError } from '../../kube/errors.js';
 import { groupBy } from '../group-by.js';
 import type { Read, Unread } from '../reader.js';
 import { isOptedOut } from '../trace/networks.js';
-import type { ObservedVmTrace, TracedVm } from '../trace/observed.js';
+import type { ObservedVmTrace } from '../trace/observed.js';
 import { type NarrowedList, type ObservedCluster, inAllNamespaces } from './observe.js';
 
 const refusal = new StatusError({ request: 'GET', status: 403, reason: 'Forbidden', message: '' });
@@ -49,12 +49,12 @@ export class VmParts {
   }
 
   /** False if not all claims of the VM are read, or if its namespace deliberately gets none. */
-  isTold({ metadata: { namespace = '' } }: TracedVm): boolean {
+  isTold({ metadata: { namespace = '' } }: VirtualMachine): boolean {
     return this.#has('claims', namespace) && !isOptedOut({ namespaceObject: this.#namespaceObject(namespace) });
   }
 
   /** The VM's story contains its claims. */
-  ofVm(vm: TracedVm): ObservedVmTrace {
+  ofVm(vm: VirtualMachine): ObservedVmTrace {
     const { namespace = '', name } = vm.metadata;
     const networks = [...secondaryNetworks(vm.spec?.template?.spec, namespace)];
     const claims = this.#claimsOf(vm);
@@ -115,7 +115,7 @@ export class VmParts {
     return this.#has('nads', namespace) ? ABSENT : NOT_READ;
   }
 
-  #claimsOf(vm: TracedVm): IPAMClaim[] {
+  #claimsOf(vm: VirtualMachine): IPAMClaim[] {
     const { namespace = '', name } = vm.metadata;
     const networks = vm.spec?.template?.spec?.networks ?? [];
     const names = networks.flatMap((network) => unnotedClaimNames(name, network.name));

@@ -5,7 +5,7 @@ import {
   unintendedLoss,
 } from '../../api/networks/ipam-delegation.js';
 import { asList, asRecord } from '../../api/json.js';
-import { secondaryNetworks } from '../../api/kubevirt.js';
+import { secondaryNetworks, type VirtualMachine } from '../../api/kubevirt.js';
 import { joinKey, objectKey } from '../../api/meta.js';
 import { deliveryOf } from '../../api/networks/nad-guests.js';
 import { PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../../api/names.js';
@@ -20,7 +20,6 @@ import { type CheckReport, checkReads } from '../doctor/check-report.js';
 import { type Finding, errorOf, warningOf } from '../doctor/finding.js';
 import { count, firstOfMany } from '../output.js';
 import { valueOf } from '../reader.js';
-import type { TracedVm } from '../trace/observed.js';
 import { ownWorkloads } from './check-surroundings.js';
 import type { ObservedTarget } from './observe.js';
 import { isOlder } from './requirements.js';
@@ -118,7 +117,7 @@ export function checkVirtualMachines(observed: ObservedTarget): CheckReport {
 }
 
 interface ServedVm {
-  readonly vm: TracedVm;
+  readonly vm: VirtualMachine;
   /** The names of its networks with persistent addresses. */
   readonly networks: readonly string[];
 }

@@ -1,4 +1,4 @@
-import type { KubeVirt } from '../../api/kubevirt.js';
+import type { KubeVirt, VirtualMachine } from '../../api/kubevirt.js';
 import type { KubeObject } from '../../api/meta.js';
 import type { NetworkAttachmentDefinition } from '../../api/networks/network-attachment.js';
 import type { Client } from '../../kube/client.js';
@@ -33,7 +33,6 @@ import {
   readObject,
   valueOf,
 } from '../reader.js';
-import type { TracedVm } from '../trace/observed.js';
 
 const SERVER = clusterResource('v1', 'version', 'Version');
 const NETWORK_POLICIES = namespacedResource('networking.k8s.io/v1', 'networkpolicies', 'NetworkPolicy');
@@ -58,7 +57,7 @@ export interface ObservedTarget {
   readonly version: Read<string>;
   readonly kubevirts: Read<readonly KubeVirt[]>;
   readonly nads: Read<readonly NetworkAttachmentDefinition[]>;
-  readonly vms: Read<readonly TracedVm[]>;
+  readonly vms: Read<readonly VirtualMachine[]>;
   readonly namespaces: Read<readonly KubeObject[]>;
   readonly daemonSets: Read<readonly InstalledWorkload[]>;
   readonly deployments: Read<readonly InstalledWorkload[]>;

@@ -1,3 +1,4 @@
+import type { VirtualMachine } from '../../api/kubevirt.js';
 import { expect } from 'chai';
 import type { KubeObject } from '../../api/meta.js';
 import { PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../../api/names.js';
@@ -7,7 +8,6 @@ import { CLUSTER_ROLE_BINDINGS, DEPLOYMENTS, type InstalledWorkload } from '../i
 import type { Read, Unread } from '../reader.js';
 import { textOf } from '../terminal.js';
 import { MemoryCluster } from '../testing/memory-cluster.js';
-import type { TracedVm } from '../trace/observed.js';
 import { type ObservedTarget, observeTarget } from './observe.js';
 import { preflight } from './preflight.js';
 
@@ -29,7 +29,7 @@ function nad(name: string, config: object) {
   };
 }
 
-function vm(name: string, networkName: string, more: object = {}): TracedVm {
+function vm(name: string, networkName: string, more: object = {}): VirtualMachine {
   const networks = [{ name: 'data', multus: { networkName } }];
   const interfaces = [{ name: 'data', bridge: {}, ...more }];
   return {

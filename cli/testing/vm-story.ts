@@ -1,3 +1,4 @@
+import type { VirtualMachine, VirtualMachineInstance } from '../../api/kubevirt.js';
 import { expect } from 'chai';
 import type { AddressLease } from '../../api/address-lease.js';
 import type { AddressPool } from '../../api/address-pool.js';
@@ -10,15 +11,15 @@ import { leaseOf } from '../../test/objects/lease-objects.js';
 import { adminPool, holdfastConfig } from '../../test/objects/pool-objects.js';
 import { NAMESPACE, claim, launcher, nad, vm, vmi } from '../../test/objects/workload-objects.js';
 import { type Read, isUnread } from '../reader.js';
-import type { ObservedVmTrace, TracedVm, TracedVmi } from '../trace/observed.js';
+import type { ObservedVmTrace } from '../trace/observed.js';
 import { actionableFindings, toldByTools } from './story-cluster.js';
 import { type Health, type TraceNode, healthOfTree } from '../trace/tree.js';
 import { traceVm } from '../trace/trace.js';
 
 /** The VM `vm1` with the network `data` on NAD `blue`, which runs on node n1 and is as it should be. Each field replaces a part. */
 export interface GivenVm {
-  vm?: TracedVm | null | string;
-  vmi?: TracedVmi | null | string;
+  vm?: VirtualMachine | null | string;
+  vmi?: VirtualMachineInstance | null | string;
   namespaceLabels?: Record<string, string>;
   pods?: Pod[] | string;
   claims?: IPAMClaim[] | string;
@@ -72,12 +73,12 @@ export function observedVm(given: GivenVm = {}): ObservedVmTrace {
   };
 }
 
-export function tracedVm(networks: Record<string, string> = { data: 'blue' }, status = 'Running'): TracedVm {
+export function tracedVm(networks: Record<string, string> = { data: 'blue' }, status = 'Running'): VirtualMachine {
   const made = vm(networks);
   return { ...made, metadata: { ...made.metadata, creationTimestamp: LONG_AGO }, status: { printableStatus: status } };
 }
 
-export function tracedVmi(status: TracedVmi['status'] = {}): TracedVmi {
+export function tracedVmi(status: VirtualMachineInstance['status'] = {}): VirtualMachineInstance {
   return { ...vmi({ data: 'blue' }), status: { phase: 'Running', nodeName: 'n1', ...status } };
 }
 

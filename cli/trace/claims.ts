@@ -13,7 +13,7 @@ import { docsUrl } from '../../process/docs-url.js';
 import { valueOf } from '../reader.js';
 import { unansweredClaimEvent } from './events.js';
 import type { ObservedVmTrace } from './observed.js';
-import { type TraceFinding, type TraceNode, findingOf, traceNode, unreadFindings } from './tree.js';
+import { type TraceFinding, type TraceNode, findingOf, traceNode, unreadNodes } from './tree.js';
 
 /** A claim has one address of each family. */
 const MAX_ADDRESSES = 8;
@@ -26,10 +26,7 @@ const UNLOCK_MS = 60_000;
 /** Tells the story of the leases that a claim has or should have. */
 function traceLeases(observed: ObservedVmTrace, claim: IPAMClaim): TraceNode[] {
   const { leases } = observed;
-  if (leases.kind !== 'found') {
-    const findings = unreadFindings(leases);
-    return [traceNode({ kind: 'AddressLease', name: '', state: 'not shown', findings })];
-  }
+  if (leases.kind !== 'found') return unreadNodes('AddressLease', '', leases);
   const shown = claimAddressesOf(claim);
   const own = leases.value.filter(
     ({ spec }) => spec.owner?.kind === 'IPAMClaim' && spec.owner.uid === claim.metadata.uid,

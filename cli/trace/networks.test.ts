@@ -1,8 +1,8 @@
+import type { VirtualMachine } from '../../api/kubevirt.js';
 import { claim, nad, vmReference } from '../../test/objects/workload-objects.js';
-import type { TracedVm } from './observed.js';
 import { STOPPED, blueNad, describeStories, eventOn, tracedVm, tracedVmi } from '../testing/vm-story.js';
 
-function requestingVm(addresses: object): TracedVm {
+function requestingVm(addresses: object): VirtualMachine {
   const made = tracedVm();
   const annotations = { 'network.kubevirt.io/addresses': JSON.stringify(addresses) };
   return { ...made, spec: { template: { metadata: { annotations }, spec: made.spec!.template!.spec! } } };

@@ -2,30 +2,18 @@ import type { AddressLease } from '../../api/address-lease.js';
 import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { VirtualMachine, VirtualMachineInstance } from '../../api/kubevirt.js';
-import type { Condition, KubeObject } from '../../api/meta.js';
+import type { KubeObject } from '../../api/meta.js';
 import type { NetworkAttachmentDefinition } from '../../api/networks/network-attachment.js';
 import type { Pod } from '../../api/pod.js';
 import type { Event } from '../../kube/events.js';
 import type { Read } from '../reader.js';
 
-/** The fields of a VM that only the story shows. */
-export interface TracedVm extends VirtualMachine {
-  readonly status?: { readonly printableStatus?: string };
-}
-
-export interface TracedVmi extends VirtualMachineInstance {
-  readonly status?: VirtualMachineInstance['status'] & {
-    readonly nodeName?: string;
-    readonly conditions?: readonly Condition[];
-  };
-}
-
 /** Everything that the story of a VM is made of. A user with the role `view` in the namespace can read all but leases, pools and agents. */
 export interface ObservedVmTrace {
   readonly namespace: string;
   readonly name: string;
-  readonly vm: Read<TracedVm>;
-  readonly vmi: Read<TracedVmi>;
+  readonly vm: Read<VirtualMachine>;
+  readonly vmi: Read<VirtualMachineInstance>;
   /** Labels decide whether it is served. */
   readonly namespaceObject: Read<KubeObject>;
   /** The launchers of VMIs of this name. */

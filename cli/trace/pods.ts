@@ -1,3 +1,4 @@
+import type { VirtualMachineInstance } from '../../api/kubevirt.js';
 import { asRecord, asString, recordsIn } from '../../api/json.js';
 import { byAge, isBeingDeleted, joinKey } from '../../api/meta.js';
 import { MIGRATION_LABEL } from '../../api/names.js';
@@ -5,15 +6,15 @@ import { type Pod, isTerminal } from '../../api/pod.js';
 import { isReady } from '../installation.js';
 import { valueOf } from '../reader.js';
 import { guardFindings, launcherRefusalEvent, podStartEvent } from './events.js';
-import type { ObservedVmTrace, TracedVmi } from './observed.js';
-import { type TraceFinding, type TraceNode, traceNode, unreadFindings } from './tree.js';
+import type { ObservedVmTrace } from './observed.js';
+import { type TraceFinding, type TraceNode, traceNode, unreadFindings, unreadNodes } from './tree.js';
 
 /** A VM has one launcher, and a second one while it migrates. */
 const MAX_PODS = 8;
 const SYNCHRONIZED = 'Synchronized';
 
 /** Tells the story of a VMI and its launchers. */
-export function traceVmi(observed: ObservedVmTrace, vmi: TracedVmi): TraceNode {
+export function traceVmi(observed: ObservedVmTrace, vmi: VirtualMachineInstance): TraceNode {
   const { phase = 'Pending', nodeName } = vmi.status ?? {};
   const launchers = launchersOf(observed, vmi);
   const live = launchers.filter((pod) => !isTerminal(pod));
@@ -26,25 +27,29 @@ export function traceVmi(observed: ObservedVmTrace, vmi: TracedVmi): TraceNode {
     findings: isMissing ? missingLauncher(observed, vmi, launchers) : guardFindings(observed),
     children: [
       ...live.slice(0, MAX_PODS).map((pod) => tracePod(observed, pod, live.length > 1)),
-      ...unreadPods(observed),
+      ...unreadNodes('Pod', observed.namespace, observed.pods),
     ],
   });
 }
 
 /** Returns the launchers of this VMI, by UID, the oldest first. */
-function launchersOf({ pods }: ObservedVmTrace, vmi: TracedVmi): Pod[] {
+function launchersOf({ pods }: ObservedVmTrace, vmi: VirtualMachineInstance): Pod[] {
   return valueOf(pods, [])
     .filter(({ metadata }) => metadata.ownerReferences?.some(({ uid }) => uid === vmi.metadata.uid))
     .toSorted(byAge);
 }
 
-function missingLauncher(observed: ObservedVmTrace, vmi: TracedVmi, ended: readonly Pod[]): TraceFinding[] {
+function missingLauncher(
+  observed: ObservedVmTrace,
+  vmi: VirtualMachineInstance,
+  ended: readonly Pod[],
+): TraceFinding[] {
   if (observed.pods.kind !== 'found') return [];
   const condition = vmi.status?.conditions?.find(({ type }) => type === SYNCHRONIZED);
   if (condition?.status === 'False') {
     // KubeVirt may leave the message out
     const why = condition.message || 'see the events and the log of virt-controller';
-    return [{ health: 'wrong', reason: condition.reason, message: `no launcher pod: ${why}` }];
+    return [{ health: 'wrong', reason: condition.reason ?? SYNCHRONIZED, message: `no launcher pod: ${why}` }];
   }
   const refusal = launcherRefusalEvent(observed);
   if (refusal !== undefined) return [refusal];
@@ -70,11 +75,6 @@ function tracePod(observed: ObservedVmTrace, pod: Pod, isMigration: boolean): Tr
 function pendingPod(observed: ObservedVmTrace, pod: Pod): TraceFinding[] {
   const event = podStartEvent(observed, pod.metadata.name);
   return [event ?? { health: 'progress', message: 'it is starting' }];
-}
-
-function unreadPods({ pods, namespace }: ObservedVmTrace): TraceNode[] {
-  const findings = unreadFindings(pods);
-  return findings.length === 0 ? [] : [traceNode({ kind: 'Pod', name: namespace, state: 'not shown', findings })];
 }
 
 /** Tells whether the agent of a node serves pods: those that run need no agent. */

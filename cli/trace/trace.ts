@@ -1,3 +1,4 @@
+import type { VirtualMachine, VirtualMachineInstance } from '../../api/kubevirt.js';
 import { type ClaimOwner, claimVmNetworkOf } from '../../api/ipam-claim.js';
 import { isBeingDeleted, joinKey } from '../../api/meta.js';
 import { VIRTUAL_MACHINE_INSTANCE_KIND, VIRTUAL_MACHINE_KIND } from '../../api/names.js';
@@ -15,9 +16,17 @@ import { traceClaim, traceLockedLeases } from './claims.js';
 import { unleasedFindings } from './events.js';
 import { traceNetwork, tracedNetworks, unknownNetworkFindings } from './networks.js';
 import { observeVmTrace } from './observe.js';
-import type { ObservedVmTrace, TracedVm, TracedVmi } from './observed.js';
+import type { ObservedVmTrace } from './observed.js';
 import { traceVmi } from './pods.js';
-import { type Health, type TraceFinding, type TraceNode, healthOfTree, traceNode, unreadFindings } from './tree.js';
+import {
+  type Health,
+  type TraceFinding,
+  type TraceNode,
+  healthOfTree,
+  traceNode,
+  unreadFindings,
+  unreadNodes,
+} from './tree.js';
 
 interface TraceDeps {
   readonly client: Pick<Client, 'get' | 'list' | 'listAs'>;
@@ -144,27 +153,27 @@ export function traceVm(observed: ObservedVmTrace): TraceNode | undefined {
   return traceNode({ kind: VIRTUAL_MACHINE_KIND, name: joinKey(namespace, name), state: 'not shown', findings });
 }
 
-function traceFoundVm(observed: ObservedVmTrace, vm: TracedVm, vmi: TracedVmi | undefined): TraceNode {
+function traceFoundVm(
+  observed: ObservedVmTrace,
+  vm: VirtualMachine,
+  vmi: VirtualMachineInstance | undefined,
+): TraceNode {
   const { name, uid = '' } = vm.metadata;
+  const key = joinKey(observed.namespace, name);
   const owner: ClaimOwner = { kind: VIRTUAL_MACHINE_KIND, name, uid };
   const state = vm.status?.printableStatus ?? (vmi === undefined ? 'Stopped' : 'Running');
   return traceNode({
     kind: VIRTUAL_MACHINE_KIND,
-    name: joinKey(observed.namespace, name),
+    name: key,
     state: isBeingDeleted(vm) ? 'being deleted' : state,
     findings: [...unknownNetworkFindings(observed, vm.spec?.template?.spec), ...unleasedFindings(observed)],
     children: [
-      ...(vmi === undefined ? unreadVmi(observed) : [traceVmi(observed, vmi)]),
+      ...(vmi === undefined
+        ? unreadNodes(VIRTUAL_MACHINE_INSTANCE_KIND, key, observed.vmi)
+        : [traceVmi(observed, vmi)]),
       ...traceNetworks(observed, owner, [vm.spec?.template?.spec, vmi?.spec]),
     ],
   });
-}
-
-function unreadVmi({ namespace, name, vmi }: ObservedVmTrace): TraceNode[] {
-  const findings = unreadFindings(vmi);
-  if (findings.length === 0) return [];
-  const key = joinKey(namespace, name);
-  return [traceNode({ kind: VIRTUAL_MACHINE_INSTANCE_KIND, name: key, state: 'not shown', findings })];
 }
 
 function traceNetworks(

@@ -114,6 +114,12 @@ export function findingOf(health: TraceFinding['health'], reason: string, messag
   return { health, reason, message, ...(remedy !== undefined && { remedy }) };
 }
 
+/** Returns a node that says why something could not be read, if it could not. */
+export function unreadNodes(kind: string, name: string, read: Read<unknown>): TraceNode[] {
+  const findings = unreadFindings(read);
+  return findings.length === 0 ? [] : [traceNode({ kind, name, state: 'not shown', findings })];
+}
+
 /** Says why something could not be read, if it could not. */
 export function unreadFindings(read: Read<unknown>): TraceFinding[] {
   return read.kind === 'found' || read.kind === 'absent' ? [] : [{ health: 'unknown', message: read.why }];

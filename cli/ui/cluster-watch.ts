@@ -164,19 +164,12 @@ function transformClaim({ metadata, spec, status }: IPAMClaim): IPAMClaim {
   return { metadata: kept, spec, ...(status && { status }) };
 }
 
-function transformVm(vm: VirtualMachine & { status?: { printableStatus?: string } }): VmRecord {
+function transformVm(vm: VirtualMachine): VmRecord {
   return { metadata: identityOf(vm.metadata), status: vm.status?.printableStatus ?? '' };
 }
 
-/** The fields of a VMI's status that only the page shows. */
-interface ShownVmiStatus {
-  readonly phase?: string;
-  readonly nodeName?: string;
-  readonly interfaces?: readonly { readonly mac?: string }[];
-}
-
 function transformVmi(vmi: VirtualMachineInstance): VmiRecord {
-  const { phase = '', nodeName = '', interfaces = [] } = (vmi.status ?? {}) as ShownVmiStatus;
+  const { phase = '', nodeName = '', interfaces = [] } = vmi.status ?? {};
   const macs = interfaces.slice(0, MAX_INTERFACES).flatMap(({ mac }) => mac ?? []);
   return { metadata: identityOf(vmi.metadata), phase, node: nodeName, macs };
 }

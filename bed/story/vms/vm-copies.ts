@@ -12,7 +12,7 @@ interface ConditionedObject extends KubeObject {
 
 /** KubeVirt rejects changes of the run strategy while a snapshot is in progress. */
 interface LockableVm extends VirtualMachine {
-  status?: { snapshotInProgress?: string };
+  status?: VirtualMachine['status'] & { snapshotInProgress?: string };
 }
 
 const CLONES = kind('clone.kubevirt.io', 'virtualmachineclones', 'VirtualMachineClone');
