@@ -66,6 +66,17 @@ describe('the socket of the agent', () => {
     expect(server.problem()).to.include(`${path} was removed or replaced`);
   });
 
+  it('leaves the socket of another agent that replaced its own when it stops', async () => {
+    const first = await start();
+    await rm(path);
+    const second = await start();
+    expect(first.problem()).to.include(`${path} was removed or replaced`);
+    await first.stop();
+    expect(second.problem()).to.equal(undefined);
+    expect(read(await ask('{}\n')).output).to.equal('{}');
+    expect(await readdir(join(folder, 'run'))).to.deep.equal(['agent.sock']);
+  });
+
   it('answers a request that ends with a newline or with a half-closed connection', async () => {
     await start();
     expect(read(await ask('{"a":1}\n'))).to.deep.equal({ exit: 0, output: '{"a":1}' });

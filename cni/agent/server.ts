@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { renameSync, statSync } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { type Server, type Socket, createConnection, createServer } from 'node:net';
 import { dirname } from 'node:path';
@@ -73,9 +73,13 @@ export class SocketServer {
 
   /** Stops accepting requests, finishes the running ones, and removes the socket. */
   async stop(): Promise<void> {
-    const { clock } = this.#options;
+    const { clock, path } = this.#options;
     if (!this.#server.listening) return;
+    // Node removes whatever is at the path: not the socket of another agent
+    const isOthers = ![undefined, this.#inode].includes(inodeOf(path));
+    if (isOthers) renameSync(path, `${path}.kept`);
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    if (isOthers) renameSync(`${path}.kept`, path);
     const cancel = clock.setTimer(STOP_MS, () => {
       for (const connection of this.#connections) connection.abort('the agent is stopping');
     });
