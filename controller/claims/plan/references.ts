@@ -79,9 +79,12 @@ export function mayUseClaim(pod: Pod, claim: IPAMClaim, observed: ObservedWorklo
   if (isRequested) return true;
   const isForOtherClaim = (status: NetworkStatus) =>
     selections.some((selection) => isAttachment(selection, status) && hasOlderClaim(selection, pod, observed));
-  return networkStatusesOf(pod).some(
-    (status) => isOfClaim(status.interface, status.name) && (hasAddressOf(claim, status) || !isForOtherClaim(status)),
-  );
+  return networkStatusesOf(pod).some((status) => {
+    const hasAddress = hasAddressOf(claim, status);
+    if (isOfClaim(status.interface, status.name)) return hasAddress || !isForOtherClaim(status);
+    // the VM has got another NAD of the claim's network, which the claim names, and the launcher is still on the first one
+    return hasAddress && isOfClaim(status.interface) && !isForOtherClaim(status);
+  });
 }
 
 /** The reference of an attachment may have changed since: an older claim has it again after its network's name came back into the NAD. */
@@ -96,14 +99,14 @@ export function reportedAttachment(pod: Pod, claim: IPAMClaim, observed: Observe
   return networkStatusesOf(pod).find((status) => isOfClaim(status.interface, status.name));
 }
 
-/** Returns a test that tells, by interface name and NAD, whether an attachment is that of the claim. */
+/** Returns a test that tells, by interface name and, if given, NAD, whether an attachment is that of the claim. */
 function attachmentMatcher(claim: IPAMClaim, { vmi }: ObservedWorkload) {
   const vmNetwork = claimVmNetworkOf(claim);
   const interfaces = claimInterfaces(claim);
   const network = vmNetwork === undefined ? undefined : vmi?.spec.servedNetworks.get(vmNetwork);
   if (network !== undefined) interfaces.add(ordinalInterfaceName(network.position));
   const nad = claimNadOf(claim);
-  return (name: string | undefined, nadKey: string) =>
+  return (name: string | undefined, nadKey = nad) =>
     name !== undefined && interfaces.has(name) && (nad === undefined || nad === nadKey);
 }
 
