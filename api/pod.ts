@@ -90,15 +90,21 @@ export interface NetworkStatus {
 
 /** Returns the attachments in a pod's status annotation; none if it cannot be read. */
 export function networkStatuses(pod: Pod): NetworkStatus[] {
+  return readNetworkStatuses(pod) ?? [];
+}
+
+/** Returns the attachments in a pod's status annotation; undefined if it cannot be read. */
+export function readNetworkStatuses(pod: Pod): NetworkStatus[] | undefined {
   const value = pod.metadata.annotations?.[NETWORK_STATUS_ANNOTATION];
-  if (value === undefined || value.length > MAX_ANNOTATION_LENGTH) return [];
+  if (value === undefined) return [];
+  if (value.length > MAX_ANNOTATION_LENGTH) return undefined;
   let list: unknown;
   try {
     list = JSON.parse(value);
   } catch {
-    return [];
+    return undefined;
   }
-  if (!Array.isArray(list)) return [];
+  if (!Array.isArray(list)) return undefined;
   return list.filter((entry): entry is NetworkStatus => {
     const { name, interface: attached } = (entry ?? {}) as Partial<Record<keyof NetworkStatus, unknown>>;
     return typeof name === 'string' && (attached === undefined || typeof attached === 'string');

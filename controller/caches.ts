@@ -8,7 +8,14 @@ import {
   PRIMARY_CLAIM_ANNOTATION,
 } from '../api/names.js';
 import { mayReferToClaims } from '../api/networks/network-selection.js';
-import { type NetworkStatus, type Pod, controllingVmi, isOfNad, networkStatuses, reportedIPsOf } from '../api/pod.js';
+import {
+  type NetworkStatus,
+  type Pod,
+  controllingVmi,
+  isOfNad,
+  readNetworkStatuses,
+  reportedIPsOf,
+} from '../api/pod.js';
 import { intern, share } from '../cluster/share.js';
 import { pickKeys, transformReference } from '../cluster/metadata.js';
 import { BY_WORKLOAD } from '../cluster/watch-specs.js';
@@ -27,7 +34,7 @@ export function transformLauncher(pod: Pod): Pod {
   const { name, namespace, uid, resourceVersion, creationTimestamp, deletionTimestamp } = pod.metadata;
   const annotations = isIrrelevant(pod) ? undefined : pickKeys(pod.metadata.annotations, ANNOTATIONS);
   if (annotations?.[NETWORK_STATUS_ANNOTATION] !== undefined)
-    annotations[NETWORK_STATUS_ANNOTATION] = JSON.stringify(networkStatuses(pod).filter(isOfNad).map(transformStatus));
+    annotations[NETWORK_STATUS_ANNOTATION] = transformStatuses(readNetworkStatuses(pod));
   const metadata: ObjectMeta = omitUndefined({
     name,
     namespace: namespace && intern(namespace),
@@ -49,6 +56,11 @@ export function transformLauncher(pod: Pod): Pod {
 function isIrrelevant(pod: Pod): boolean {
   const isPrimary = pod.metadata.annotations?.[PRIMARY_CLAIM_ANNOTATION] !== undefined;
   return controllingVmi(pod) === undefined && !isPrimary && !mayReferToClaims(pod);
+}
+
+/** An empty text cannot be read either. */
+function transformStatuses(statuses: NetworkStatus[] | undefined): string {
+  return statuses === undefined ? '' : JSON.stringify(statuses.filter(isOfNad).map(transformStatus));
 }
 
 /** Of what Multus reports, a third is needed. */

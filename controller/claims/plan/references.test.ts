@@ -1,11 +1,20 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
-import { claim, launcher, vm } from '../../../test/objects/workload-objects.js';
+import { claim, launcher, vm, vmi } from '../../../test/objects/workload-objects.js';
 import { observationOf } from '../testing/workload-observation.js';
 import { plan } from './plan.js';
 
 describe('the annotations of launchers', () => {
   afterEach(() => sinon.restore());
+
+  for (const report of ['', '[{', ' '.repeat(70_000)]) {
+    it(`keep the claim of an unplugged interface if a report of ${report.length} characters cannot be read`, () => {
+      const pod = launcher([]);
+      pod.metadata.annotations!['k8s.v1.cni.cncf.io/network-status'] = report;
+      const actions = plan(observationOf({ vm: vm({}), vmi: vmi({}), launchers: [pod], claims: [claim()] }));
+      expect(actions.map(({ kind }) => kind)).to.deep.equal(['wait']);
+    });
+  }
 
   it('are parsed once or twice for each pod, however many claims and pods there are', () => {
     const claims = Array.from({ length: 20 }, (_, index) =>

@@ -11,9 +11,9 @@ import {
   type NetworkStatus,
   type Pod,
   controllingVmi,
-  networkStatuses,
   ordinalInterfaceName,
   podInterfaceName,
+  readNetworkStatuses,
   reportedIPsOf,
 } from '../../../api/pod.js';
 import { claimInterfaces } from '../../../api/vm-claims.js';
@@ -69,7 +69,9 @@ export function isForPodNetwork(claim: IPAMClaim, { podNetwork }: Pick<OwnerSpec
  */
 export function mayUseClaim(pod: Pod, claim: IPAMClaim, observed: ObservedWorkload): boolean {
   const selections = readableSelectionsOf(pod);
-  if (selections === undefined || (observed.vmi && isForPodNetwork(claim, observed.vmi.spec))) return true;
+  const statuses = readableStatusesOf(pod);
+  if (selections === undefined || statuses === undefined || (observed.vmi && isForPodNetwork(claim, observed.vmi.spec)))
+    return true;
   const isOfClaim = attachmentMatcher(claim, observed);
   const isRequested = selections.some((selection) =>
     selection.claimReference === undefined
@@ -79,7 +81,7 @@ export function mayUseClaim(pod: Pod, claim: IPAMClaim, observed: ObservedWorklo
   if (isRequested) return true;
   const isForOtherClaim = (status: NetworkStatus) =>
     selections.some((selection) => isAttachment(selection, status) && hasOlderClaim(selection, pod, observed));
-  return networkStatusesOf(pod).some((status) => {
+  return statuses.some((status) => {
     const hasAddress = hasAddressOf(claim, status);
     if (isOfClaim(status.interface, status.name)) return hasAddress || !isForOtherClaim(status);
     // the VM has got another NAD of the claim's network, which the claim names, and the launcher is still on the first one
@@ -137,8 +139,13 @@ const readableSelectionsOf = memoizePerPod((pod): readonly NetworkSelection[] | 
   }
 });
 
-/** Parses the status annotation once for each version of a pod. */
-export const networkStatusesOf = memoizePerPod(networkStatuses);
+/** Undefined if the status annotation is unreadable. It is parsed once for each version of a pod. */
+const readableStatusesOf = memoizePerPod(readNetworkStatuses);
+
+/** Returns the attachments that Multus reports; none if they are unreadable. */
+export function networkStatusesOf(pod: Pod): readonly NetworkStatus[] {
+  return readableStatusesOf(pod) ?? [];
+}
 
 /** More launchers than a namespace has. The parsed annotations of all launchers of a cluster would be as big as the other caches. */
 const MAX_PARSED_PODS = 4096;
