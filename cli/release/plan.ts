@@ -2,7 +2,7 @@ import { type Address, formatAddress, readAddress, sameAddress } from '../../add
 import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
 import type { LeaseOwner } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { describeValue } from '../../api/json.js';
+import { describeValue, nameFirst } from '../../api/json.js';
 import { type VirtualMachineInstance, secondaryNetworks } from '../../api/kubevirt.js';
 import { parseMac } from '../../api/mac-address.js';
 import { type KubeObject, joinKey, objectKey } from '../../api/meta.js';
@@ -100,9 +100,8 @@ function byKind(mentions: readonly Mention[]): [Mention['kind'], Mention[]][] {
 }
 
 function shownNames(mentions: readonly Mention[]): string {
-  const shown = mentions.slice(0, MAX_NAMED).map(({ key }) => key);
-  const more = mentions.length > MAX_NAMED ? ` and ${mentions.length - MAX_NAMED} more` : '';
-  return `${shown.join(', ')}${more}`;
+  const named = mentions.slice(0, MAX_NAMED).map(({ key }) => key);
+  return nameFirst(named, MAX_NAMED, mentions.length);
 }
 
 /** Who may have addresses of the address space of a lease. */
