@@ -97,6 +97,15 @@ describe('the address of a pod', () => {
     expect(scene.held).to.deep.equal(first);
   });
 
+  it('is another one in the new sandbox if the pool has lost the address since, held or released', async () => {
+    const moved = compiledPool({ subnets: [{ cidr: '10.0.0.8/29' }] });
+    await scene.add({ pod: 'held', container: 'c1' });
+    await scene.add({ pod: 'released', container: 'c1' });
+    await scene.del({ pod: 'released', container: 'c1' });
+    for (const pod of ['held', 'released'])
+      expect((await scene.add({ pod, container: 'c2' }, moved))[0], pod).to.match(/^10\.0\.0\.(9|1\d)$/);
+  });
+
   it('is not allocated to another pod of the same name', async () => {
     const first = await scene.add({ uid: 'one' });
     await scene.del();
