@@ -1,3 +1,4 @@
+import { type Pool, compilePool } from '../addressing/pool/pool.js';
 import { type AddressPool, nadNamespaceOf } from '../api/address-pool.js';
 import type { Client } from '../kube/client.js';
 import { ADDRESS_POOLS } from '../kube/resources.js';
@@ -27,6 +28,14 @@ export async function findPool(name: string, client: Pick<Client, 'get' | 'list'
       ? 'run kubectl get apools to list all pools'
       : `did you mean ${shown}${similar.length > MAX_SUGGESTIONS ? `, or another of ${similar.length}` : ''}?`;
   throw new CommandError(`AddressPool ${name} does not exist: ${suggestion}`);
+}
+
+/** @throws {CommandError} if the spec of the pool is invalid */
+export function requireValidPool(object: AddressPool): Pool {
+  const compiled = compilePool(object);
+  if (compiled.ok) return compiled.pool;
+  const problems = compiled.problems.map(({ field, message }) => `${field} ${message}`).join('; ');
+  throw new CommandError(`AddressPool ${object.metadata.name} is invalid: ${problems}`);
 }
 
 /** A name, and other texts by which people refer to it. */

@@ -15,14 +15,14 @@ import { formatCidr } from '../addressing/address/cidr.js';
 import { leaseLabels } from '../addressing/lease/lease-record.js';
 import { leaseName } from '../addressing/lease/lease-name.js';
 import { isReservation, readLease, stateOf } from '../addressing/lease/lease.js';
-import { type Pool, compilePool, subnetOf } from '../addressing/pool/pool.js';
+import { type Pool, subnetOf } from '../addressing/pool/pool.js';
 import { notLeasableSubject } from '../addressing/allocator/refusal-messages.js';
 import { findUnlessGone } from '../kube/absence.js';
 import type { Client } from '../kube/client.js';
 import { isAlreadyExists } from '../kube/errors.js';
 import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS } from '../kube/resources.js';
 import { CommandError } from './exit-code.js';
-import { findPool } from './find-pool.js';
+import { findPool, requireValidPool } from './find-pool.js';
 import { readListAs, valueOr } from './reader.js';
 import { claimAddressesOf } from './trace/claims.js';
 import { namespacesOf } from './usage/pools.js';
@@ -157,10 +157,7 @@ async function findPoolAndAddress(
   client: Pick<Client, 'get' | 'list'>,
 ): Promise<{ pool: Pool; address: Address }> {
   const address = parseAddressArgument(text);
-  const compiled = compilePool(await findPool(name, client));
-  if (compiled.ok) return { pool: compiled.pool, address };
-  const problems = compiled.problems.map(({ field, message }) => `${field} ${message}`).join('; ');
-  throw new CommandError(`AddressPool ${name} is invalid: ${problems}`);
+  return { pool: requireValidPool(await findPool(name, client)), address };
 }
 
 function parseAddressArgument(text: string): Address {
