@@ -3,10 +3,9 @@ import { type Credentials, loadCredentials } from '../kube/transport/credentials
 import { StatusError, TransportError, isForbidden, webhookFailureOf } from '../kube/errors.js';
 import { Transport } from '../kube/transport/transport.js';
 import { VERSION } from '../process/version.js';
-import { addClusterFlags } from './cluster-flags.js';
+import { addClusterFlags, shellWord } from './cluster-flags.js';
 import { CommandError } from './exit-code.js';
 import { describeForbidden } from './forbidden.js';
-import { shellWord } from './shell-word.js';
 
 /** The cluster and the credentials to use. */
 export interface ClusterOptions {

@@ -13,3 +13,8 @@ export function addClusterFlags<T>(value: T, clusterFlags: string): T {
     Object.entries(value).map(([key, each]) => [key, addClusterFlags(each, clusterFlags)]),
   ) as T;
 }
+
+/** Quotes a text for a command that somebody copies into a shell. */
+export function shellWord(text: string): string {
+  return /^[\w./:@=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}

@@ -1,8 +1,8 @@
 import { type PoolSubnet, addressSpaceOf } from '../../api/address-pool.js';
 import { splitKey } from '../../api/meta.js';
+import { shellWord } from '../cluster-flags.js';
 import { groupBy } from '../group-by.js';
 import { count, formatTable, section } from '../output.js';
-import { shellWord } from '../shell-word.js';
 import type { ApplyFailure, ApplyResult } from './apply.js';
 import type { LeftOut, LeftOutReason, NadChange, Plan, VmAddress } from './plan-types.js';
 
