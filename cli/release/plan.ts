@@ -8,6 +8,7 @@ import { parseMac } from '../../api/mac-address.js';
 import { type KubeObject, joinKey, objectKey } from '../../api/meta.js';
 import { NETWORK_STATUS_ANNOTATION } from '../../api/names.js';
 import { NetworkSelectionError, networkSelectionsOf } from '../../api/networks/network-selection.js';
+import { groupBy } from '../group-by.js';
 import { type Pod, isOfNad, isTerminal, networkStatuses, reportedIPsOf } from '../../api/pod.js';
 
 /** What decides whether a lease may be released. Read after the lease, so that the precondition of the write covers the time since. */
@@ -77,7 +78,7 @@ const WHAT: Readonly<Record<Mention['kind'], (text: string) => string>> = {
 const REMEDY = { pod: 'delete the pod, or stop its VM', vmi: 'stop the VM' };
 
 function refusalsOfUsers(kind: 'pod' | 'vmi', mentions: readonly Mention[]): string[] {
-  return byKind(mentions).map(([what, same]) => {
+  return [...groupBy(mentions, ({ kind: what }) => what)].map(([what, same]) => {
     const [first] = same;
     const option = `--ignore ${kind}/${first?.key ?? ''}`;
     const says = `${kind === 'vmi' ? 'VMI' : kind} ${shownNames(same)} ${WHAT[what](describeValue(first?.text))}`;
@@ -86,17 +87,12 @@ function refusalsOfUsers(kind: 'pod' | 'vmi', mentions: readonly Mention[]): str
 }
 
 function refusalsOfClaims(mentions: readonly Mention[]): string[] {
-  return byKind(mentions).map(([what, same]) => {
+  return [...groupBy(mentions, ({ kind }) => kind)].map(([what, same]) => {
     const subject = `IPAMClaim ${shownNames(same)} has`;
     if (what === 'address') return `${subject} the address in its status and gets it back: delete its VM first`;
     const value = describeValue(same[0]?.text);
     return `${subject} an address that cannot be read (${value}) in its status: correct or clear it, or delete the VM first`;
   });
-}
-
-function byKind(mentions: readonly Mention[]): [Mention['kind'], Mention[]][] {
-  const kinds = [...new Set(mentions.map(({ kind }) => kind))];
-  return kinds.map((kind) => [kind, mentions.filter((mention) => mention.kind === kind)]);
 }
 
 function shownNames(mentions: readonly Mention[]): string {
