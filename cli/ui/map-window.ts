@@ -1,4 +1,4 @@
-import { type Address, BITS, formatAddress, parseAddress } from '../../addressing/address/address.js';
+import { BITS, formatAddress, readAddress } from '../../addressing/address/address.js';
 import { ADDRESS_STATES } from '../../addressing/address-states.js';
 import { type Cidr, containsAddress, firstOf, formatCidr } from '../../addressing/address/cidr.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
@@ -34,7 +34,7 @@ export function windowOf(
   leases: readonly LeaseRecord[],
   rowOf: (lease: LeaseRecord) => LeaseRow,
 ): MapWindow | undefined {
-  const wanted = readMapAddress(at);
+  const wanted = readAddress(at);
   const subnet = subnets.find(({ cidr }) => wanted !== undefined && containsAddress(cidr, wanted)) ?? subnets[0];
   if (subnet === undefined) return undefined;
   const { cidr, runs } = subnet;
@@ -99,13 +99,4 @@ function alignDown(value: bigint, bits: number): bigint {
 
 function textOf({ family }: Cidr, value: bigint): string {
   return formatAddress({ family, value });
-}
-
-/** @returns undefined if the text is not an address */
-export function readMapAddress(text: string): Address | undefined {
-  try {
-    return parseAddress(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,11 +1,10 @@
 import { claimMacOf } from '../../api/ipam-claim.js';
 import { parseMac } from '../../api/mac-address.js';
-import { type Address, formatAddress, sameAddress } from '../../addressing/address/address.js';
+import { type Address, formatAddress, readAddress, sameAddress } from '../../addressing/address/address.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
 import { compilePool, subnetOf } from '../../addressing/pool/pool.js';
 import { boundedList } from './bounds.js';
 import type { ClusterWatch } from './cluster-watch.js';
-import { readMapAddress } from './map-window.js';
 import { poolHref, vmHref } from './route.js';
 import type { SearchHit, SearchView, VmRow } from './protocol.js';
 import { claimRow, describeLease, matching } from './rows.js';
@@ -20,7 +19,7 @@ export function searchView(query: string, cluster: ClusterWatch): SearchView {
 type Hit = () => SearchHit;
 
 function hitsOf(text: string, cluster: ClusterWatch): Hit[] {
-  const address = readMapAddress(text);
+  const address = readAddress(text);
   if (address !== undefined) return hitsOfAddress(address, cluster);
   const mac = parseMac(text);
   if (mac !== undefined) return hitsOfMac(mac, cluster);

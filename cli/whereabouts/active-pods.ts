@@ -1,10 +1,4 @@
-import {
-  type Address,
-  AddressError,
-  formatAddress,
-  parseAddress,
-  sameAddress,
-} from '../../addressing/address/address.js';
+import { type Address, formatAddress, readAddress, sameAddress } from '../../addressing/address/address.js';
 import { MAX_INTERFACE } from '../../addressing/lease/lease-record.js';
 import type { LeaseOwner } from '../../api/address-lease.js';
 import { parseLeaseMac } from '../../api/mac-address.js';
@@ -70,19 +64,10 @@ function readReportedInterface(status: NetworkStatus): ActiveInterface {
   const mac = typeof reportedMac === 'string' ? parseLeaseMac(reportedMac) : undefined;
   return {
     nad: name,
-    addresses: reportedIPsOf(status).flatMap((ip) => parseReportedAddress(ip) ?? []),
+    addresses: reportedIPsOf(status).flatMap((ip) => readAddress(ip) ?? []),
     ...(podInterface !== '' && podInterface.length <= MAX_INTERFACE && { interface: podInterface }),
     ...(mac !== undefined && { mac }),
   };
-}
-
-function parseReportedAddress(text: string): Address | undefined {
-  try {
-    return parseAddress(text.replace(/\/\d+$/, ''));
-  } catch (error) {
-    if (error instanceof AddressError) return undefined;
-    throw error;
-  }
 }
 
 /** An address that a pod reports on the network of a NAD. */

@@ -192,11 +192,8 @@ function reportedDetailsOf(pod: Pod, address: Address, pods: ActivePods): Pick<A
 }
 
 /** @returns the pod, or the reason why there is none */
-function podOf({ pod: ref, address, nads }: Allocation, { pods }: PlanContext, shown: ReportedAddresses): Pod | string {
-  if (ref !== undefined) {
-    const key = `${ref.namespace}/${ref.name}`;
-    return pods.get(key) ?? `pod ${key} is gone or has terminated`;
-  }
+function podOf({ pod: key, address, nads }: Allocation, { pods }: PlanContext, shown: ReportedAddresses): Pod | string {
+  if (key !== undefined) return pods.get(key) ?? `pod ${key} is gone or has terminated`;
   const found = shown.podsWith(address, nads);
   if (found.length === 1 && found[0] !== undefined) return found[0];
   return `it names no pod, and ${found.length === 0 ? 'no pod reports' : 'several pods report'} the address`;

@@ -22,8 +22,8 @@ export interface Allocation {
   readonly address: Address;
   /** The NADs to which it may belong, oldest first; at least one. */
   readonly nads: readonly SourceNad[];
-  /** Absent if it is invalid, as in old versions. */
-  readonly pod?: { readonly namespace: string; readonly name: string };
+  /** `namespace/name`; absent if it is invalid, as in old versions. */
+  readonly pod?: string;
   readonly containerID?: string;
   readonly interface?: string;
   /** `namespace/name` of the IPAMClaim that holds it. */
@@ -130,8 +130,8 @@ function readOrphanPool(
   const { allocations } = isRecord(object.spec) ? object.spec : {};
   const entries: unknown[] = isRecord(allocations) ? Object.values(allocations) : [];
   const live = entries.flatMap((entry) => {
-    const ref = isRecord(entry) ? readObjectRef(entry.podref) : undefined;
-    return ref !== undefined && pods.get(`${ref.namespace}/${ref.name}`) ? [`${ref.namespace}/${ref.name}`] : [];
+    const key = isRecord(entry) ? readObjectKey(entry.podref) : undefined;
+    return key !== undefined && pods.get(key) ? [key] : [];
   });
   if (live.length === 0) {
     const message = `no NAD with whereabouts uses it (${entries.length} allocations)`;
@@ -237,20 +237,19 @@ type AllocationUser = Pick<Allocation, 'pod' | 'containerID' | 'interface' | 'cl
 
 /** Returns the fields with valid values. */
 function readUser({ id, podref, ifname, ipamclaimref }: Record<string, unknown>): AllocationUser {
-  const pod = readObjectRef(podref);
-  const claim = readObjectRef(ipamclaimref);
+  const pod = readObjectKey(podref);
+  const claim = readObjectKey(ipamclaimref);
   return {
     ...(pod && { pod }),
-    ...(claim && { claim: `${claim.namespace}/${claim.name}` }),
+    ...(claim && { claim }),
     ...(typeof id === 'string' && /^[\w.-]{1,253}$/.test(id) && { containerID: id }),
     ...(typeof ifname === 'string' && /^[^\s/]{1,15}$/.test(ifname) && { interface: ifname }),
   };
 }
 
-function readObjectRef(value: unknown): { namespace: string; name: string } | undefined {
-  const match = typeof value === 'string' ? /^([a-z0-9-]{1,63})\/([a-z0-9.-]{1,253})$/.exec(value) : undefined;
-  const [, namespace, name] = match ?? [];
-  return namespace === undefined || name === undefined ? undefined : { namespace, name };
+/** @returns `namespace/name`; undefined if the value is something else */
+function readObjectKey(value: unknown): string | undefined {
+  return typeof value === 'string' && /^[a-z0-9-]{1,63}\/[a-z0-9.-]{1,253}$/.test(value) ? value : undefined;
 }
 
 /** Returns the CNI networks of NADs, each once. */
