@@ -27,7 +27,7 @@ export const PREFLIGHT = defineCommand({
   run: (output, { terminal, connect }) =>
     connect(async ({ client, clusterFlags }) => {
       const reports = addClusterFlags(preflight(await observeTarget(client, terminal.showProgress)), clusterFlags);
-      printOutput(output, formatChecks(reports, { allWell: 'nothing stands in the way' }), terminal.print);
+      printOutput(output, formatChecks(reports, 'nothing stands in the way'), terminal.print);
       return exitCodeOf(reports);
     }),
 });
@@ -105,8 +105,7 @@ export const CONNECTIVITY = defineCommand({
       const deps = { client, clock: systemClock, run, signal: ended.signal, ...terminal };
       const tested = await testConnectivity({ ...request, network, image, nodes }, deps);
       const reports = addClusterFlags(tested, clusterFlags);
-      const allWell = 'all pairs are connected';
-      printOutput(output, formatChecks(reports, { allWell }), terminal.print);
+      printOutput(output, formatChecks(reports, 'all pairs are connected'), terminal.print);
       return exitCodeOf(reports);
     }),
 });

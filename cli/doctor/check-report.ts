@@ -46,7 +46,7 @@ export function exitCodeOf(reports: readonly CheckReport[]): ExitCode {
 }
 
 /** @param allWell the verdict if no check found anything */
-export function formatChecks(reports: readonly CheckReport[], { allWell }: { allWell: string }): Output {
+export function formatChecks(reports: readonly CheckReport[], allWell: string): Output {
   const checked = reports.some(({ state }) => state !== 'unchecked');
   const healthy = checked && !reports.some(({ state }) => state === 'error');
   return {

@@ -65,7 +65,7 @@ const PERSISTENT = nad('blue', { allowPersistentIPs: true, ipam: holdfastIpam })
 
 describe('kubectl holdfast preflight', () => {
   const linesOf = (change: Partial<ObservedTarget>) =>
-    formatChecks(preflight({ ...FINE, ...change }), { allWell: 'nothing stands in the way' })
+    formatChecks(preflight({ ...FINE, ...change }), 'nothing stands in the way')
       .lines(false)
       .map(textOf);
 
@@ -239,6 +239,6 @@ describe('kubectl holdfast preflight', () => {
     const all = Object.fromEntries(Object.keys(FINE).map((key) => [key, refused])) as unknown as ObservedTarget;
     const reports = preflight({ ...all, macPool: undefined });
     expect(exitCodeOf(reports)).to.equal(4);
-    expect(formatChecks(reports, { allWell: '' }).data).to.include({ checked: false, healthy: false });
+    expect(formatChecks(reports, '').data).to.include({ checked: false, healthy: false });
   });
 });

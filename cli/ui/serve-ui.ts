@@ -203,8 +203,8 @@ export class LauncherFile {
 }
 
 /** Opens a file in the user's browser. Nothing happens on a machine without one. */
-function openInBrowser(path: string, platform: NodeJS.Platform = process.platform): void {
-  const [command, ...args] = COMMANDS[platform] ?? ['xdg-open'];
+function openInBrowser(path: string): void {
+  const [command, ...args] = COMMANDS[process.platform] ?? ['xdg-open'];
   const child = spawn(command, [...args, path], { stdio: 'ignore', detached: true });
   child.on('error', () => undefined);
   child.unref();

@@ -53,10 +53,4 @@ describe('the cells of an address map', () => {
     expect(cells.reduce((sum, { counts }) => sum + (counts.free ?? 0n), 0n)).to.equal(2n ** 64n - 1n);
     expect(cells).to.have.length(100);
   });
-
-  for (const width of [0, -1, 1.5, Number.NaN, 65_537]) {
-    it(`cannot have a width of ${width}`, () => {
-      expect(() => cellsOf(RUNS, WHOLE, width)).to.throw(RangeError, `a width of ${width} cells`);
-    });
-  }
 });

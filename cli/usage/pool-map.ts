@@ -120,19 +120,12 @@ export interface Cell extends Range {
   readonly node?: string;
 }
 
-/** More than any screen shows. */
-const MAX_WIDTH = 65_536;
-
 /**
  * Divides a range into at most `width` cells of the same number of addresses; the last one may have fewer. Time grows with the runs in the
  * range and with `width`.
  * @param runs those of one subnet, see {@link SubnetMap}
- * @throws {RangeError} if the width is not an integer from 1 to 65,536
  */
 export function cellsOf(runs: readonly AddressRun[], { first, last }: Range, width: number): Cell[] {
-  if (!Number.isInteger(width) || width < 1 || width > MAX_WIDTH) {
-    throw new RangeError(`a width of ${width} cells is not possible: use 1 to ${MAX_WIDTH}`);
-  }
   const size = (last - first) / BigInt(width) + 1n;
   const cells: Cell[] = [];
   let index = Math.max(

@@ -3,8 +3,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { objectKey } from '../../api/meta.js';
 import { ADDRESS_STATES, CAPACITY_STATES, formatCount } from '../../addressing/address-states.js';
 import { formatCidr } from '../../addressing/address/cidr.js';
-import { compilePool } from '../../addressing/pool/pool.js';
-import { CommandError } from '../exit-code.js';
+import { requireValidPool } from '../find-pool.js';
 import type { Output } from '../output.js';
 import type { Line } from '../terminal.js';
 import { addressMapOf, formatRange } from './address-map.js';
@@ -31,12 +30,7 @@ export interface PoolUsageView extends Usage {
  */
 export function showPool(view: PoolUsageView): Output {
   const { pool: object, leases, now, claims, columns } = view;
-  const compiled = compilePool(object);
-  if (!compiled.ok) {
-    const problems = compiled.problems.map(({ field, message }) => `${field} ${message}`).join('; ');
-    throw new CommandError(`AddressPool ${object.metadata.name} is invalid: ${problems}`);
-  }
-  const { pool } = compiled;
+  const pool = requireValidPool(object);
   const blocks = view.blocks.filter((block) => block.pool === pool.name);
   const map = addressMapOf(pool, { leases, blocks }, now);
   const families = pool.families.map((family) => {
@@ -46,7 +40,7 @@ export function showPool(view: PoolUsageView): Output {
       ...(free !== undefined && { largestFreeRange: formatRange(free, family) }),
     };
   });
-  const namespaces = topNamespaces(leases, pool.name, Infinity);
+  const namespaces = topNamespaces(leases, pool.name);
   const waiting = claims && waitingClaims(object, claims).map(objectKey);
   const isUnicode = columns !== undefined;
   const problems = problemsOf(object);

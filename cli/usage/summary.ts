@@ -72,7 +72,7 @@ interface NamespaceUse {
 }
 
 /** Returns the namespaces whose owners have most of the pool's addresses, those with most first. */
-export function topNamespaces(leases: Iterable<LeaseRecord>, pool: string, limit: number): NamespaceUse[] {
+export function topNamespaces(leases: Iterable<LeaseRecord>, pool: string): NamespaceUse[] {
   const counts = new Map<string, number>();
   for (const lease of leases) {
     if (lease.pool !== pool || lease.owner === undefined || stateOf(lease) !== 'held') continue;
@@ -81,8 +81,7 @@ export function topNamespaces(leases: Iterable<LeaseRecord>, pool: string, limit
   }
   return [...counts]
     .map(([namespace, allocated]) => ({ namespace, allocated }))
-    .sort((a, b) => b.allocated - a.allocated || (a.namespace < b.namespace ? -1 : 1))
-    .slice(0, limit);
+    .sort((a, b) => b.allocated - a.allocated || (a.namespace < b.namespace ? -1 : 1));
 }
 
 /** Returns the claims that wait because the pool is full, oldest first, as ipam serves them. */
