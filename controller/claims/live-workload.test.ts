@@ -68,6 +68,7 @@ describe('the list of launchers', () => {
       labelSelector: 'kubevirt.io=virt-launcher',
       fieldSelector: 'status.phase!=Succeeded,status.phase!=Failed',
       metadataOnly: true,
+      signal: undefined,
     });
     answer([one, other]);
     expect(await launchers).to.deep.equal(['one']);
