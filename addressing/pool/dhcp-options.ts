@@ -64,7 +64,8 @@ export function readDhcpOptions(
 function encodeAddresses(text: string, family: 4 | 6): Buffer | undefined {
   const bits = family === 4 ? 32 : 128;
   const parts = text.split(',');
-  const addresses = parts.length * (bits / 8) > 255 ? [] : parts.flatMap((part) => parseIfValid(parseAddress, part) ?? []);
+  const addresses =
+    parts.length * (bits / 8) > 255 ? [] : parts.flatMap((part) => parseIfValid(parseAddress, part) ?? []);
   if (addresses.length < parts.length || addresses.some((each) => each.family !== family)) return undefined;
   const digits = addresses.map(({ value }) => value.toString(16).padStart(bits / 4, '0'));
   return Buffer.from(digits.join(''), 'hex');

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import { PoolCondition } from '../../api/conditions.js';
 import { EventReason } from '../../api/event-reasons.js';
-import type { EventSubject } from '../../kube/events.js';
+import { type EventSubject, LASTING_EVENT_MS } from '../../kube/events.js';
 import { adminPool, holdfastConfig, nad } from '../../test/objects/pool-objects.js';
 import { NadEvents, recordConditionEvents } from './pool-events.js';
+import { PoolsWorld } from './testing/pools-world.js';
 
 describe('the events of a pool', () => {
   /** Whose share of the events they take. */
@@ -35,5 +36,16 @@ describe('the events of a pool', () => {
     const type = PoolCondition.Draining;
     recordConditionEvents(adminPool('blue'), [{ ...condition, type, lastTransitionTime: '' }], events);
     expect(takers).to.deep.equal([]);
+  });
+});
+
+describe('the NAD of an event', () => {
+  it('is looked at again while the event holds, because the API server deletes an event after an hour', async () => {
+    const world = new PoolsWorld();
+    world.putNads(nad('vms/blue', holdfastConfig()));
+    await world.settle();
+    expect(await world.sync('vms/blue')).to.deep.equal({ requeueAfterMs: LASTING_EVENT_MS });
+    world.putPool(adminPool('p'));
+    expect(await world.sync('vms/blue')).to.equal(undefined);
   });
 });

@@ -1,4 +1,3 @@
-import { LASTING_EVENT_MS } from '../../kube/events.js';
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { POOL_FINALIZER, RESPONDERS_NAMESPACE } from '../../api/names.js';
@@ -124,14 +123,6 @@ describe('a derived pool', () => {
     other.putPool(adminPool('p'));
     await other.settle();
     expect(other.events).to.deep.equal([]);
-  });
-
-  it('is looked at again while an event on its NAD holds, because the API server deletes an event after an hour', async () => {
-    world.putNads(nad('vms/blue', holdfastConfig()));
-    await world.settle();
-    expect(await world.sync('vms/blue')).to.deep.equal({ requeueAfterMs: LASTING_EVENT_MS });
-    world.putPool(adminPool('p'));
-    expect(await world.sync('vms/blue')).to.equal(undefined);
   });
 
   it('stays after its NAD while its addresses are leased, and is deleted afterwards', async () => {

@@ -253,12 +253,12 @@ describe('the validation webhook of pools and NADs over HTTPS', function () {
 
   it('waits until the caches have synced', async () => {
     await start(validationViewOf({}), ['addressleases']);
-    expect(part.ready?.()).to.equal('not listed yet: addressleases');
+    expect(part.ready()).to.equal('not listed yet: addressleases');
     const answer = ask(POOLS, { object: adminPool('p') });
     await clock.untilAlarmsSet(2);
     fill();
     expect((await answer).allowed).to.be.true;
-    expect(part.ready?.()).to.be.undefined;
+    expect(part.ready()).to.be.undefined;
   });
 
   it('does not wait longer than API servers do', async () => {
