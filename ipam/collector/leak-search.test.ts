@@ -32,6 +32,10 @@ describe('LeakSearch of a pod’s lease in a pool that does not exist', () => {
     ['is kept if the pod reports the address', { pod: reporting('["10.0.0.2"]') }],
     ['is kept if the pod has it as its own address', { pod: { status: { phase: 'Running', podIP: '10.0.0.2' } } }],
     ['is kept if the report of the pod is invalid', { pod: reporting('["10.0.0"]') }],
+    [
+      'is kept if the report of the pod cannot be read',
+      { pod: { metadata: { name: 'p', namespace: 'vms', annotations: { [STATUS]: '[{' } } } },
+    ],
     ['is kept while the pod starts', { pod: { status: { phase: 'Pending' } } }],
     [
       'is kept if the API server knows the pool',

@@ -1,7 +1,7 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { asRecord, recordsIn, asString } from '../../api/json.js';
 import type { KubeObject } from '../../api/meta.js';
-import { type Pod, hasUid } from '../../api/pod.js';
+import { type Pod, hasUid, readNetworkStatuses } from '../../api/pod.js';
 import { findUnlessGone, isProofOfAbsence } from '../../kube/absence.js';
 import type { Lister } from '../../kube/informers/cache.js';
 import type { Client, CallOptions } from '../../kube/client.js';
@@ -192,9 +192,9 @@ function reportsOf(pods: readonly ClaimPod[]): (readonly string[])[] {
   return pods.map(({ interfaces }) => reportedAddressesOf(unpackInterfaces(interfaces)));
 }
 
-/** True if the pod does not run, or has the address, or an address that cannot be parsed and may be this one. */
+/** True if the pod does not run, or has the address, or if its report, or an address in it, cannot be read. */
 function mayUse(pod: Pod, address: Address): boolean {
-  if (pod.status?.phase !== 'Running') return true;
+  if (pod.status?.phase !== 'Running' || readNetworkStatuses(pod) === undefined) return true;
   const { podIP, podIPs } = asRecord(pod.status);
   const own = [asString(podIP), ...recordsIn(podIPs).map(({ ip }) => asString(ip))].filter((text) => text !== '');
   return [...reportedAddressesOf(reportedInterfacesOf(pod)), ...own].some((text) => {
