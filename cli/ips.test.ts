@@ -134,6 +134,16 @@ describe('the list of addresses', () => {
     );
   });
 
+  it('is not said to be empty to a user who may not list leases', async () => {
+    const client = clientFor(({ plural }) => {
+      if (plural !== 'addressleases') return [];
+      throw new StatusError({ request: 'GET', status: 403, reason: 'Forbidden', message: 'no right' });
+    });
+    expect(await linesOf(HERE, client, 'a')).to.deep.equal([
+      'no VM with addresses found in namespace a; addresses of pods without claims are not shown: GET: 403 Forbidden: no right',
+    ]);
+  });
+
   it('names the namespaces if it covers all, and is available as JSON', async () => {
     expect((await linesOf(EVERYWHERE, clientOf(true), 'a'))[0]).to.match(/^NAMESPACE +KIND/);
     const rows = (await listIps(EVERYWHERE, clientOf(true), 'a')).data as { owner: string }[];

@@ -10,7 +10,7 @@ import { ADDRESS_LEASES, IPAM_CLAIMS, VIRTUAL_MACHINES } from '../kube/resources
 import type { CommonOptions } from './command.js';
 import { groupBy } from './group-by.js';
 import { type Column, type Output, tableLines } from './output.js';
-import { INSTALL_HOLDFAST, LEASE_PAGES, readListAs, required, valueOf } from './reader.js';
+import { INSTALL_HOLDFAST, LEASE_PAGES, type Read, readListAs, required, valueOf } from './reader.js';
 
 /** The addresses of one interface, or the reason why it has none. */
 interface IpsRow {
@@ -52,13 +52,16 @@ export async function listIps(
     listHeldLeases(client, namespace),
     readListAs(client, VIRTUAL_MACHINES, statusOfVm, { namespace }),
   ]);
-  const rows = rowsOf(required(claims, INSTALL_HOLDFAST), leases, new Map(valueOf(vms, [])));
+  // users who may read only their namespace see no leases, and so no pools
+  const held = leases.kind === 'forbidden' ? [] : required(leases, INSTALL_HOLDFAST).flat();
+  const rows = rowsOf(required(claims, INSTALL_HOLDFAST), held, new Map(valueOf(vms, [])));
   const columns = namespace === undefined ? [NAMESPACE, ...COLUMNS] : COLUMNS;
   const place = namespace === undefined ? 'the cluster' : `namespace ${namespace}`;
-  return {
-    data: rows,
-    lines: (isWide) => (rows.length === 0 ? [`no addresses found in ${place}`] : tableLines(columns, rows, isWide)),
-  };
+  const none =
+    leases.kind === 'forbidden'
+      ? `no VM with addresses found in ${place}; addresses of pods without claims are not shown: ${leases.why}`
+      : `no addresses found in ${place}`;
+  return { data: rows, lines: (isWide) => (rows.length === 0 ? [none] : tableLines(columns, rows, isWide)) };
 }
 
 /** What KubeVirt says about a VM, by `namespace/name`. */
@@ -141,13 +144,14 @@ function compareRows(a: IpsRow, b: IpsRow): number {
   return a.interface < b.interface ? -1 : 1;
 }
 
-/** Users who may read only their namespace see no leases, and so no pools. */
-async function listHeldLeases(client: Pick<Client, 'listAs'>, namespace: string | undefined): Promise<HeldLease[]> {
+function listHeldLeases(
+  client: Pick<Client, 'listAs'>,
+  namespace: string | undefined,
+): Promise<Read<readonly HeldLease[][]>> {
   const labelSelector = namespace === undefined ? undefined : `${LEASE_OWNER_NAMESPACE}=${labelValue(namespace)}`;
   const heldOf = ({ spec: { owner, releasedAt, address, pool, interface: name, node } }: AddressLease): HeldLease[] =>
     owner === undefined || releasedAt !== undefined
       ? []
       : [omitUndefined({ owner, address, pool, interface: name, node })];
-  const read = await readListAs(client, ADDRESS_LEASES, heldOf, { ...LEASE_PAGES, labelSelector });
-  return read.kind === 'forbidden' ? [] : required(read, INSTALL_HOLDFAST).flat();
+  return readListAs(client, ADDRESS_LEASES, heldOf, { ...LEASE_PAGES, labelSelector });
 }

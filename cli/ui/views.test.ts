@@ -135,6 +135,7 @@ describe('The views of the web page', () => {
 
   const searches = [
     { query: '10.0.0.5', text: '10.0.0.5', href: '#/pool/blue?at=10.0.0.5&bits=8' },
+    { query: '10.0.0.5/24', text: '10.0.0.5', href: '#/pool/blue?at=10.0.0.5&bits=8' },
     { query: '10.0.0.77', text: '10.0.0.77', href: '#/pool/blue?at=10.0.0.77&bits=8' },
     { query: '02-00-00-00-00-05', text: '10.0.0.5', href: '#/pool/blue?at=10.0.0.5&bits=8' },
     { query: 'VM1', text: `${NAMESPACE}/vm1`, href: `#/vm/${NAMESPACE}/vm1` },
