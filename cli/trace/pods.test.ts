@@ -51,7 +51,7 @@ describeStories('the launchers in the story of a VM', [
     given: {
       vmi: tracedVmi({
         phase: 'Pending',
-        conditions: [{ type: 'Synchronized', status: 'False', reason: 'FailedCreate' } as never],
+        conditions: [{ type: 'Synchronized', status: 'False', reason: 'FailedCreate' }],
       }),
       pods: [],
     },
