@@ -7,8 +7,7 @@ import type { AddressLease } from '../../api/address-lease.js';
 import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import { formatCidr } from '../../addressing/address/cidr.js';
 import { type AddressMap, addressMapOf, formatRange } from './address-map.js';
-import { SpaceLeases } from './space-leases.js';
-import { countFamily, countPool } from './summary.js';
+import { SpaceLeases, countFamily, countPool } from './summary.js';
 import { STATE_NAMES } from '../../addressing/address-states.js';
 
 const NOW = Date.parse('2026-01-02T00:00:00Z');

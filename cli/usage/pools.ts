@@ -13,8 +13,7 @@ import { groupBy } from '../group-by.js';
 import { type Column, type Output, tableLines } from '../output.js';
 import { INSTALL_HOLDFAST, LEASE_PAGES, readList, required } from '../reader.js';
 import type { Span, Style } from '../terminal.js';
-import { SpaceLeases } from './space-leases.js';
-import { type StateCounts, countFamily } from './summary.js';
+import { SpaceLeases, type StateCounts, countFamily } from './summary.js';
 
 /** The addresses of one family of a pool. Counts are capped at 2^53 - 1. */
 interface FamilyUse extends Readonly<Record<CapacityState, number>> {
