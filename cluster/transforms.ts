@@ -15,7 +15,7 @@ import {
   hasEnded,
   hasMigrated,
   isReportedBy,
-  networksOf,
+  vmiNetworksOf,
 } from '../api/kubevirt.js';
 import { hasNetworkData } from '../api/networks/default-routes.js';
 import { layer2SegmentOf } from '../api/networks/layer2-segment.js';
@@ -221,7 +221,7 @@ function transformVmiSpec(spec: VmiSpec, keepsBridges = false): VmiSpec {
     .filter((each) => Object.keys(each).length > 1);
   return {
     // networks that Multus does not attach keep their name, because users may request addresses on them
-    networks: networksOf(spec)
+    networks: vmiNetworksOf(spec)
       .slice(0, MAX_VM_NETWORKS)
       .map(({ name, multus, pod, resourceClaim }) =>
         share({
