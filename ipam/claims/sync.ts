@@ -24,7 +24,7 @@ interface ClaimSyncDependencies
   extends ApplyDependencies, Pick<ObserveContext, 'directory' | 'pods'>, Pick<VmiOwnersDependencies, 'kubevirt'> {
   book: ApplyDependencies['book'] & Pick<LeaseBook, 'quarantined' | 'get' | 'all'>;
   waitList: ClaimWaitList;
-  restoreHolds: Pick<RestoreHolds, 'holdAgainst' | 'onSynced'>;
+  restoreHolds: Pick<RestoreHolds, 'prepare' | 'holdAgainst' | 'onSynced'>;
   /** Outlives the term, as the lease book does. */
   unreadable: Pick<UnreadableAddresses, 'add' | 'retryDue'>;
   /** While closed, nothing is allocated or released, and no status is written. */
@@ -65,9 +65,10 @@ type SyncContext = ClaimSyncDependencies & ObserveContext & ApplyContext;
 
 /** Observes the claim, plans a step and carries it out, until nothing is left to do. */
 async function syncClaim(context: SyncContext): Promise<SyncResult> {
-  const { key, gate, metrics, log } = context;
+  const { key, gate, restoreHolds, metrics, log } = context;
   for (let steps = 0; steps < MAX_STEPS; steps++) {
-    if (!gate.isOpen()) return undefined;
+    const haveHolds = await restoreHolds.prepare();
+    if (!haveHolds || !gate.isOpen()) return undefined;
     const observed = observeClaim(context);
     const step = nextStep(observed, context);
     if (step.kind === 'none' || step.kind === 'await-probe') return settle(step, observed, context);

@@ -12,16 +12,18 @@ describe('holds for restored claims', () => {
   let clock: ManualClock;
   let claims: Cache<IPAMClaim>;
   let held: Set<string>;
+  let isServed: boolean;
   let holds: RestoreHolds;
 
   beforeEach(() => {
     clock = new ManualClock(0);
     claims = new Cache<IPAMClaim>(SERVED_CLAIM_INDEXES);
     held = new Set();
+    isServed = true;
     const compiled = compilePool(adminPool('blue'));
     if (!compiled.ok) throw new Error('the pool is valid');
     const resolution = { kind: 'served' as const, pool: compiled.pool };
-    const directory = { resolve: () => resolution };
+    const directory = { resolve: () => (isServed ? resolution : { kind: 'foreign' as const, message: '' }) };
     const book = {
       ofClaim: () => [],
       // each claim takes 15 ms
@@ -37,17 +39,34 @@ describe('holds for restored claims', () => {
     return { ...claimOf(`vms/${n}`, 'vms/blue'), status: { ips: [`10.0.0.${n + 10}/24`] } };
   }
 
-  it('are all there when a leader may sync claims, and other work ran meanwhile', async () => {
+  /** Waits, and returns how many holds other work saw meanwhile. */
+  async function seenDuring(work: Promise<boolean>): Promise<ReadonlySet<number>> {
     const seen = new Set<number>();
     const look = () => {
       seen.add(held.size);
       next = setImmediate(look);
     };
     let next = setImmediate(look);
-    expect(await holds.start()).to.equal(true);
+    expect(await work).to.equal(true);
     clearImmediate(next);
-    expect([...seen]).to.include(2);
+    return seen;
+  }
+
+  it('are all there when a leader may sync claims, and other work ran meanwhile', async () => {
+    expect(await seenDuring(holds.start())).to.include(2);
     expect([...held]).to.deep.equal(['10.0.0.11', '10.0.0.12', '10.0.0.13', '10.0.0.14']);
+  });
+
+  it('are all there when a claim may be synced after its network has changed, and other work ran meanwhile', async () => {
+    isServed = false;
+    await holds.prepare();
+    isServed = true;
+    const since = clock.now();
+    for (let change = 0; change < 3; change++) holds.onNetworksChange(new Map([['blue', undefined]]));
+    expect(await seenDuring(holds.prepare())).to.include(2);
+    expect([...held]).to.deep.equal(['10.0.0.11', '10.0.0.12', '10.0.0.13', '10.0.0.14']);
+    // each claim was looked at once
+    expect(clock.now() - since).to.equal(4 * 15);
   });
 
   it('are not added for a claim that is deleted before its turn comes', async () => {

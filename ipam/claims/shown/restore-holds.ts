@@ -1,5 +1,5 @@
 import type { IPAMClaim } from '../../../api/ipam-claim.js';
-import { joinKey } from '../../../api/meta.js';
+import { joinKey, objectKey } from '../../../api/meta.js';
 import { AllocationReason, IPS_ALLOCATED } from '../../../api/names.js';
 import type { Cache } from '../../../kube/informers/cache.js';
 import type { Clock } from '../../../kube/clock.js';
@@ -13,12 +13,13 @@ import { subnetOf } from '../../../addressing/pool/pool.js';
 import type { LeaseBook, LeaseChange } from '../../leases/lease-book.js';
 import { affectedClaims } from '../../../addressing/directory/affected.js';
 import type { NetworkChanges, PoolDirectory } from '../../../addressing/directory/directory.js';
+import type { ChangedNamespaces } from '../../../addressing/directory/network-entry.js';
 import { readShownAddresses } from './claim-addresses.js';
 import { resolveClaim } from './claim-resolution.js';
 import { conditionOf } from '../../../cluster/claim-conditions.js';
 
 interface RestoreHoldDependencies {
-  claims: Pick<Cache<IPAMClaim>, 'get' | 'keys' | 'byIndex'>;
+  claims: Pick<Cache<IPAMClaim>, 'get' | 'list' | 'byIndex'>;
   book: Pick<LeaseBook, 'ofClaim' | 'ofExactClaim' | 'addRestoreHold' | 'removeRestoreHold'>;
   directory: Pick<PoolDirectory, 'resolve'>;
   clock: Pick<Clock, 'now'>;
@@ -45,8 +46,10 @@ export class RestoreHolds {
   readonly #ofClaim = new Map<string, Map<string, SpaceAddress>>();
   /** By lease name, then by the UID of the claim. */
   readonly #byName = new Map<string, Map<string, RestoreHold>>();
-  /** Resolves when the holds of all claims were added; undefined before {@link prepare}. */
+  /** Resolves when the holds for all changes until now were added; undefined before {@link prepare}. */
   #prepared: Promise<boolean> | undefined;
+  /** Changes whose claims were not looked at yet. */
+  readonly #changed = new Map<string, ChangedNamespaces>();
   readonly #stopping = new AbortController();
 
   constructor(dependencies: RestoreHoldDependencies) {
@@ -55,17 +58,11 @@ export class RestoreHolds {
 
   /**
    * Adds the holds of all claims, and from then on those that changes cause. Call it when the caches have synced, also in replicas that wait: with
-   * many claims it takes seconds.
+   * many claims it takes seconds. Called again, it resolves when the holds for all changes until now are there: allocate nothing before.
    * @returns false if it was stopped before the end
    */
   prepare(): Promise<boolean> {
-    const { claims, clock } = this.#dependencies;
-    const addHolds = (key: string) => {
-      // it may have changed or gone meanwhile
-      const claim = claims.get(key);
-      if (claim !== undefined) this.#addHolds(claim, this.#lackedAddresses(claim));
-    };
-    return (this.#prepared ??= forEachInSlices(claims.keys(), addHolds, clock, this.#stopping.signal));
+    return (this.#prepared ??= this.#addHoldsOf(this.#dependencies.claims.list()));
   }
 
   /**
@@ -102,11 +99,15 @@ export class RestoreHolds {
     if (claim?.metadata.uid === had.uid) this.#addHolds(claim, new Map([[before.metadata.name, before]]), false);
   }
 
-  /** Pools and NADs have changed: more claims may be served now. */
+  /** Pools and NADs have changed: more claims may be served now. A network may have all claims of a cluster. */
   onNetworksChange(changes: NetworkChanges): void {
     if (this.#prepared === undefined) return;
-    for (const claim of affectedClaims(changes, this.#dependencies.claims))
-      this.#addHolds(claim, this.#lackedAddresses(claim));
+    if (this.#changed.size === 0)
+      this.#prepared = this.#prepared.then((areAdded) => areAdded && this.#addHoldsOfChanges());
+    for (const [network, namespaces] of changes) {
+      const known = this.#changed.has(network) ? this.#changed.get(network) : new Set<string>();
+      this.#changed.set(network, known && namespaces && new Set([...known, ...namespaces]));
+    }
   }
 
   /**
@@ -135,6 +136,23 @@ export class RestoreHolds {
       if (other !== uid && (own === undefined || (own.wasRefused && !hold.wasRefused))) return hold;
     }
     return undefined;
+  }
+
+  #addHoldsOfChanges(): Promise<boolean> {
+    const claims = affectedClaims(this.#changed, this.#dependencies.claims);
+    this.#changed.clear();
+    return this.#addHoldsOf(claims);
+  }
+
+  /** @returns false if it was stopped before the end */
+  #addHoldsOf(listed: Iterable<IPAMClaim>): Promise<boolean> {
+    const { claims, clock } = this.#dependencies;
+    const addHolds = (each: IPAMClaim) => {
+      // it may have changed or gone meanwhile
+      const claim = claims.get(objectKey(each));
+      if (claim !== undefined) this.#addHolds(claim, this.#lackedAddresses(claim));
+    };
+    return forEachInSlices(listed, addHolds, clock, this.#stopping.signal);
   }
 
   #recheck(uid: string): void {
