@@ -139,7 +139,7 @@ export function secondaryNetworks(spec: VmiSpec | undefined, namespace: string):
 const ADDED_NETWORK: VmNetwork = { name: 'default', pod: {} };
 
 /** Returns the networks of a VMI. To that of a template without networks, KubeVirt adds the pod network (`SetDefaultNetworkInterface`). */
-export function vmiNetworksOf({ networks = [], domain }: VmiSpec): readonly VmNetwork[] {
+export function vmiNetworksOf({ networks = [], domain }: VmiSpec): VmNetwork[] {
   const { autoattachPodInterface, interfaces = [] } = domain?.devices ?? {};
   const isAdded = networks.length + interfaces.length === 0 && autoattachPodInterface !== false;
   return isAdded ? [ADDED_NETWORK] : networks;

@@ -53,7 +53,7 @@ export function tracedNetworks(
   for (const spec of specs) {
     for (const { name, nad, isUnplugRequested } of secondaryNetworks(spec, namespace))
       if (!found.has(name)) found.set(name, { name, nad, isUnplugRequested });
-    const podNetwork = podNetworkOf(spec && { networks: [...vmiNetworksOf(spec)] });
+    const podNetwork = podNetworkOf(spec && { networks: vmiNetworksOf(spec) });
     if (podNetwork !== undefined && !found.has(podNetwork))
       found.set(podNetwork, { name: podNetwork, isUnplugRequested: false });
     for (const name of deviceNetworksOf(spec))
