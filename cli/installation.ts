@@ -150,7 +150,7 @@ export async function readNamespaces(client: ListClient): Promise<Read<ReadonlyS
   const subjectsOf = (binding: ClusterRoleBinding) => (hasOwnName(binding) ? (binding.subjects ?? []) : []);
   const read = await readListAs(client, CLUSTER_ROLE_BINDINGS, subjectsOf, { labelSelector: INSTALLED });
   return mapRead(noneIfUnserved(read), (subjects) => {
-    const accounts = subjects.flat().filter(({ kind, name }) => kind === 'ServiceAccount' && OWN_NAME.test(name));
+    const accounts = subjects.filter(({ kind, name }) => kind === 'ServiceAccount' && OWN_NAME.test(name));
     return new Set([...DEFAULT_NAMESPACES, ...accounts.flatMap(({ namespace }) => namespace ?? [])]);
   });
 }

@@ -48,12 +48,12 @@ export async function listIps(
 ): Promise<Output> {
   const namespace = options.allNamespaces ? undefined : (options.namespace ?? home);
   const [claims, leases, vms] = await Promise.all([
-    readListAs(client, IPAM_CLAIMS, (claim) => [claim.metadata.uid ?? '', rowOfClaim(claim)] as const, { namespace }),
+    readListAs(client, IPAM_CLAIMS, (claim) => [[claim.metadata.uid ?? '', rowOfClaim(claim)] as const], { namespace }),
     listHeldLeases(client, namespace),
-    readListAs(client, VIRTUAL_MACHINES, statusOfVm, { namespace }),
+    readListAs(client, VIRTUAL_MACHINES, (vm) => [statusOfVm(vm)], { namespace }),
   ]);
   // users who may read only their namespace see no leases, and so no pools
-  const held = leases.kind === 'forbidden' ? [] : required(leases, INSTALL_HOLDFAST).flat();
+  const held = leases.kind === 'forbidden' ? [] : required(leases, INSTALL_HOLDFAST);
   const rows = rowsOf(required(claims, INSTALL_HOLDFAST), held, new Map(valueOf(vms, [])));
   const columns = namespace === undefined ? [NAMESPACE, ...COLUMNS] : COLUMNS;
   const place = namespace === undefined ? 'the cluster' : `namespace ${namespace}`;
@@ -147,7 +147,7 @@ function compareRows(a: IpsRow, b: IpsRow): number {
 function listHeldLeases(
   client: Pick<Client, 'listAs'>,
   namespace: string | undefined,
-): Promise<Read<readonly HeldLease[][]>> {
+): Promise<Read<readonly HeldLease[]>> {
   const labelSelector = namespace === undefined ? undefined : `${LEASE_OWNER_NAMESPACE}=${labelValue(namespace)}`;
   const heldOf = ({ spec: { owner, releasedAt, address, pool, interface: name, node } }: AddressLease): HeldLease[] =>
     owner === undefined || releasedAt !== undefined

@@ -61,15 +61,15 @@ export function readList<T extends KubeObject>(
   return answerOf(async () => (await client.list(resource, { ...options, dropsManagedFields: true })).items, resource);
 }
 
-/** As {@link readList}, but keeps only the transformed objects. They have no managedFields, which are a third of an object. */
+/** As {@link readList}, but keeps only what a transform makes of each object. It has no managedFields, which are a third of an object. */
 export function readListAs<T extends KubeObject, P>(
   client: Pick<Client, 'listAs'>,
   resource: Resource<T>,
-  transform: (object: T) => P,
+  transform: (object: T) => readonly P[],
   options: ListOptions = {},
 ): Promise<Read<P[]>> {
-  const read = async () => (await client.listAs(resource, transform, { ...options, dropsManagedFields: true })).items;
-  return answerOf(read, resource);
+  const read = () => client.listAs(resource, transform, { ...options, dropsManagedFields: true });
+  return answerOf(async () => (await read()).items.flat(), resource);
 }
 
 /** Says in words why a request was not answered. Throws like {@link readObject}. */
@@ -139,7 +139,7 @@ export async function listAsAdministrator<T extends KubeObject, P>(
   options: ListOptions = {},
 ): Promise<P[]> {
   const read = await readListAs(client, resource, transform, options);
-  return administratorsOnly(resource, noneIfUnserved(read)).flat();
+  return administratorsOnly(resource, noneIfUnserved(read));
 }
 
 /** Returns what was read of all namespaces. @throws {CommandError} if the user may not */
@@ -181,7 +181,7 @@ export class PermittedReader<C extends Pick<Client, 'listAs'> = Pick<Client, 'li
     transform: (object: T) => P,
     options: ListOptions = {},
   ): Promise<P[] | undefined> {
-    const read = await readListAs(this.client, resource, transform, options);
+    const read = await readListAs(this.client, resource, (object) => [transform(object)], options);
     if (read.kind === 'forbidden') this.note(read.error);
     return valueOr(read, { unserved: [], forbidden: undefined });
   }

@@ -104,9 +104,9 @@ async function refuseShownAddress({ spec }: AddressLease, client: Pick<Client, '
   const isServed = ({ metadata: { namespace = '' }, spec: { network } }: IPAMClaim) =>
     pools.some((pool) => pool.spec.network === network && namespacesOf(pool)?.includes(namespace) !== false);
   const read = await readListAs(client, IPAM_CLAIMS, (claim) =>
-    claimAddressesOf(claim).includes(spec.address) && isServed(claim) ? objectKey(claim) : undefined,
+    claimAddressesOf(claim).includes(spec.address) && isServed(claim) ? [objectKey(claim)] : [],
   );
-  const claim = valueOr(read, { unserved: [] }).find((key) => key !== undefined);
+  const [claim] = valueOr(read, { unserved: [] });
   if (claim === undefined) return;
   throw new CommandError(
     `IPAMClaim ${claim} has ${spec.address} in its status, and no lease for it: ipam leases it to the claim again. Reserve another address, or delete the VM of the claim first`,

@@ -43,7 +43,7 @@ export const POOL = defineCommand({
         readUsage(client, pool),
         readListAs(client, IPAM_CLAIMS, (claim) => waitingClaims(pool, [claim])),
       ]);
-      const claims = valueOr(read, { forbidden: undefined })?.flat();
+      const claims = valueOr(read, { forbidden: undefined });
       const { columns } = terminal;
       printOutput(output, showPool({ pool, ...usage, claims, now: systemClock.wall(), columns }), terminal.print);
       return ExitCode.done;

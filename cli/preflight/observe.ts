@@ -97,7 +97,7 @@ export async function observeTarget(client: Client, showProgress: (text: string)
   showProgress('reading networks and VMs…');
   const [nads, vms] = await Promise.all([
     readList(client, NETWORK_ATTACHMENT_DEFINITIONS),
-    readListAs(client, VIRTUAL_MACHINES, pickVm),
+    readListAs(client, VIRTUAL_MACHINES, (vm) => [pickVm(vm)]),
   ]);
   const webhooks = joinReads(configurations);
   return {

@@ -128,9 +128,9 @@ async function findMentions<T extends KubeObject>(
   wanted: readonly { readonly lease: LeaseRecord; readonly users: SpaceUsers }[],
   client: Pick<Client, 'listAs'>,
 ): Promise<Mention[][]> {
-  const read = await readListAs(client, resource, (object) =>
+  const read = await readListAs(client, resource, (object) => [
     wanted.map(({ lease, users }) => mentionOf(object, lease, users)),
-  );
+  ]);
   // KubeVirt may not be installed; without the other kinds, it is unknown who uses the addresses
   const isOptional = resource.plural === VIRTUAL_MACHINE_INSTANCES.plural;
   const found = valueOr(read, isOptional ? { unserved: [] } : {});

@@ -54,7 +54,7 @@ export async function observeVmTrace(
 ): Promise<ObservedVmTrace> {
   const ref = { namespace, name };
   const ofLaunchers = { namespace, labelSelector: LAUNCHER_SELECTOR };
-  const [vm, vmi, namespaceObject, launchers, labelled, ownEvents] = await Promise.all([
+  const [vm, vmi, namespaceObject, pods, labelled, ownEvents] = await Promise.all([
     readObject(client, VIRTUAL_MACHINES, ref),
     readObject(client, VIRTUAL_MACHINE_INSTANCES, ref),
     readObject(client, NAMESPACES, { name: namespace }),
@@ -62,7 +62,6 @@ export async function observeVmTrace(
     readList(client, IPAM_CLAIMS, { namespace, labelSelector: `${CLAIM_VM_LABEL}=${labelValue(name)}` }),
     readEvents(client, ref),
   ]);
-  const pods = mapRead(launchers, (own) => own.flat());
   const specs = [valueOf(vm, undefined)?.spec?.template?.spec, valueOf(vmi, undefined)?.spec];
   const networks = tracedNetworks(specs, namespace).shown;
   const [nads, claims] = await Promise.all([

@@ -181,5 +181,5 @@ async function podsOf(claim: IPAMClaim, client: ReadClient): Promise<string> {
     return [`${metadata.name}${spec?.nodeName ? ` on ${spec.nodeName}` : ', not scheduled'}`];
   };
   const read = await readListAs(client, PODS, textsOf, { namespace, labelSelector: LAUNCHER_SELECTOR });
-  return valueOr(read, { forbidden: [] }).flat().sort().join('; ');
+  return valueOr(read, { forbidden: [] }).sort().join('; ');
 }
