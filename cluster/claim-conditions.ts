@@ -62,7 +62,7 @@ export function conditionsPatch(claim: IPAMClaim, desired: DesiredConditions, no
   return { metadata: { uid, resourceVersion }, status: { conditions: conditionsAfter(claim, desired, now) } };
 }
 
-/** True if both say the same, whatever their times are. */
+/** True if both say the same. Their times may differ. */
 export function isSameCondition(found: ConditionValue | undefined, value: ConditionValue | undefined): boolean {
   if (found === undefined || value === undefined) return found === value;
   return found.status === value.status && found.reason === value.reason && found.message === value.message;

@@ -75,7 +75,7 @@ export class SocketServer {
   async stop(): Promise<void> {
     const { clock, path } = this.#options;
     if (!this.#server.listening) return;
-    // Node removes whatever is at the path: not the socket of another agent
+    // Node removes the file at the path, which may be the socket of another agent
     const isOthers = ![undefined, this.#inode].includes(inodeOf(path));
     if (isOthers) renameSync(path, `${path}.kept`);
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
