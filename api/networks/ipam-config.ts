@@ -97,7 +97,7 @@ function readIpam(ipam: Record<string, unknown>, path: string): HoldfastIpamConf
     blockSize: readBlockSize(ipam.blockSize, `${path}.blockSize`),
     nodeSelector: readLabels(ipam.nodeSelector, `${path}.nodeSelector`),
     publishCapacity: readFlag(ipam.publishCapacity, `${path}.publishCapacity`),
-    namespaces: isAbsent(ipam.namespaces)
+    namespaces: isAbsentOrEmpty(ipam.namespaces)
       ? undefined
       : readStrings(ipam.namespaces, `${path}.namespaces`, POOL_LIMITS.namespaces),
     guard: readGuardOfNad(ipam.guard, `${path}.guard`),
@@ -110,12 +110,13 @@ function readRanges(ipam: Record<string, unknown>, path: string): WhereaboutsRan
     const place = `${path}.ipRanges[${index}]`;
     const range = readObject(element, place);
     rejectUnknownKeys(range, place, RANGE_KEY_NAMES);
-    if (isAbsent(range.range)) throw new ShapeError(`${place}.range`, 'is absent: write a CIDR such as "10.0.0.0/24"');
+    if (isAbsentOrEmpty(range.range))
+      throw new ShapeError(`${place}.range`, 'is absent: write a CIDR such as "10.0.0.0/24"');
     return readRange(range, place);
   });
-  if (!isAbsent(ipam.range)) return [readRange(ipam, path), ...listed];
+  if (!isAbsentOrEmpty(ipam.range)) return [readRange(ipam, path), ...listed];
   for (const key of ['range_start', 'range_end']) {
-    if (!isAbsent(ipam[key]))
+    if (!isAbsentOrEmpty(ipam[key]))
       throw new ShapeError(`${path}.${key}`, `has no effect without ${path}.range: add it, or remove ${key}`);
   }
   // whereabouts ignores this list here; its author meant to exclude more addresses
@@ -152,7 +153,7 @@ function readSubnet(value: unknown, path: string): PoolSubnet {
 
 function rejectMixedForms(ipam: Record<string, unknown>, path: string): void {
   for (const key of [...RANGE_KEY_NAMES, 'ipRanges', 'gateway']) {
-    if (isAbsent(ipam[key])) continue;
+    if (isAbsentOrEmpty(ipam[key])) continue;
     throw new ShapeError(
       `${path}.${key}`,
       `cannot be combined with subnets: move it into ${path}.subnets, or remove subnets`,
@@ -169,7 +170,7 @@ function rejectUnknownKeys(object: Record<string, unknown>, path: string, known:
 }
 
 function readStickyMAC(value: unknown, path: string): AddressPoolSpec['stickyMAC'] {
-  if (isAbsent(value)) return undefined;
+  if (isAbsentOrEmpty(value)) return undefined;
   const sticky = readObject(value, path);
   const ttl = readString(sticky.ttl, `${path}.ttl`, POOL_LIMITS.ttl);
   if (ttl === undefined) throw new ShapeError(`${path}.ttl`, 'is absent: write a duration such as "24h"');
@@ -177,12 +178,12 @@ function readStickyMAC(value: unknown, path: string): AddressPoolSpec['stickyMAC
 }
 
 function readBlockSize(value: unknown, path: string): AddressPoolSpec['blockSize'] {
-  if (isAbsent(value)) return undefined;
+  if (isAbsentOrEmpty(value)) return undefined;
   const size = readObject(value, path);
   rejectUnknownKeys(size, path, BLOCK_SIZE_KEYS);
   const lengths = BLOCK_SIZE_KEYS.flatMap((family) => {
     const length = size[family];
-    if (isAbsent(length)) return [];
+    if (isAbsentOrEmpty(length)) return [];
     if (typeof length === 'number' && Number.isInteger(length)) return [[family, length] as const];
     throw new ShapeError(`${path}.${family}`, `is ${describeValue(length)}: write a prefix length, without quotes`);
   });
@@ -192,9 +193,9 @@ function readBlockSize(value: unknown, path: string): AddressPoolSpec['blockSize
 const GUARD_MODES = ['Off', 'Observe', 'Enforce'] as const;
 
 function readGuardOfNad(value: unknown, path: string): AddressPoolSpec['guard'] {
-  if (isAbsent(value)) return undefined;
+  if (isAbsentOrEmpty(value)) return undefined;
   const guard = readObject(value, path);
-  if (!isAbsent(guard.allow)) {
+  if (!isAbsentOrEmpty(guard.allow)) {
     const remedy = 'remove it, and ask the administrator for an AddressPool that lists the addresses';
     throw new ShapeError(`${path}.allow`, `is not allowed in a NAD: ${remedy}`);
   }
@@ -206,7 +207,7 @@ function readGuardOfNad(value: unknown, path: string): AddressPoolSpec['guard'] 
 }
 
 function readLabels(value: unknown, path: string): Record<string, string> | undefined {
-  if (isAbsent(value)) return undefined;
+  if (isAbsentOrEmpty(value)) return undefined;
   const entries = Object.entries(readObject(value, path));
   rejectOverLimit(entries.length, path, POOL_LIMITS.nodeSelector, 'labels');
   const labels = entries.map(([label, text]) => {
@@ -220,13 +221,13 @@ function readLabels(value: unknown, path: string): Record<string, string> | unde
 }
 
 function readFlag(value: unknown, path: string): boolean | undefined {
-  if (isAbsent(value)) return undefined;
+  if (isAbsentOrEmpty(value)) return undefined;
   if (typeof value === 'boolean') return value;
   throw new ShapeError(path, `is ${describeValue(value)}: write true or false, without quotes`);
 }
 
 function readSeconds(value: unknown, path: string): number | undefined {
-  if (isAbsent(value)) return undefined;
+  if (isAbsentOrEmpty(value)) return undefined;
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
   throw new ShapeError(path, `is ${describeValue(value)}: write whole seconds, 0 or more, without quotes`);
 }
@@ -237,7 +238,7 @@ function readObject(value: unknown, path: string): Record<string, unknown> {
 }
 
 function readList(value: unknown, path: string, most: number): unknown[] {
-  if (isAbsent(value)) return [];
+  if (isAbsentOrEmpty(value)) return [];
   if (!Array.isArray(value)) throw new ShapeError(path, `is ${describeValue(value)}: write a list`);
   rejectOverLimit(value.length, path, most, 'elements');
   return value;
@@ -253,7 +254,7 @@ function readStrings(value: unknown, path: string, most: number): string[] {
 }
 
 function readString(value: unknown, path: string, most: number): string | undefined {
-  if (isAbsent(value)) return undefined;
+  if (isAbsentOrEmpty(value)) return undefined;
   if (typeof value !== 'string') throw new ShapeError(path, `is ${describeValue(value)}: write a string in quotes`);
   rejectOverLimit(value.length, path, most, 'characters');
   return value;
@@ -263,7 +264,6 @@ function rejectOverLimit(count: number, path: string, most: number, what: string
   if (count > most) throw new ShapeError(path, `has ${count} ${what}: at most ${most} are allowed`);
 }
 
-/** An empty string counts as absent. */
-function isAbsent(value: unknown): boolean {
+function isAbsentOrEmpty(value: unknown): boolean {
   return value === undefined || value === null || value === '';
 }
