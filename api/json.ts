@@ -32,10 +32,10 @@ export function truncate(text: string, maxLength = MAX_SHOWN_PATH): string {
 }
 
 /** Names the first texts, as `a, b and 3 more`. @param total how many there are. Default: as many as are given */
-export function nameFirst(texts: readonly string[], most: number, total = texts.length): string {
+export function nameFirst(texts: readonly string[], most: number, total = texts.length, separator = ', '): string {
   const named = texts.slice(0, most);
   const more = total - named.length;
-  return `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  return `${named.join(separator)}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 /** Describes a value in a message. The result is short for any value. */

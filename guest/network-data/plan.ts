@@ -1,5 +1,5 @@
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { describeValue } from '../../api/json.js';
+import { describeValue, nameFirst } from '../../api/json.js';
 import { MAX_NETWORK_DATA_LENGTH } from '../../api/limits.js';
 import { type Address, BITS } from '../../addressing/address/address.js';
 import { guestSettings } from '../../addressing/pool/guest-settings.js';
@@ -55,7 +55,7 @@ export function networkDataOf(input: NetworkDataInput): NetworkDataPlan {
     return {
       kind: 'waiting',
       reason: 'AddressesPending',
-      message: `No Secret is written yet: ${listed(pending, '; ')}`,
+      message: `No Secret is written yet: ${nameFirst(pending, MAX_LISTED, pending.length, '; ')}`,
     };
   }
   if (format === 'openstack') {
@@ -73,18 +73,21 @@ function findMacProblem(interfaces: readonly GuestInterface[]): NetworkDataPlan 
     mac.kind === 'invalid' ? [`${describeValue(mac.text)} of interface ${describeValue(vmNetwork)}`] : [],
   );
   if (invalid.length > 0) {
-    const message = `macAddress ${listed(invalid)} is not a MAC address: write one like 02:00:00:00:00:01`;
+    const message = `macAddress ${nameFirst(invalid, MAX_LISTED)} is not a MAC address: write one like 02:00:00:00:00:01`;
     return { kind: 'refused', reason: 'MACAddressInvalid', message };
   }
   const missing = interfaces.filter(({ mac }) => mac.kind === 'none').map(({ vmNetwork }) => describeValue(vmNetwork));
   if (missing.length > 0) {
-    const message = `Guests find their interfaces by MAC address, and the VM's spec has none for ${listed(missing)}: set macAddress of each interface`;
+    const message = `Guests find their interfaces by MAC address, and the VM's spec has none for ${nameFirst(missing, MAX_LISTED)}: set macAddress of each interface`;
     return { kind: 'refused', reason: 'MACAddressMissing', message };
   }
   const macs = interfaces.map(({ mac }) => (mac.kind === 'mac' ? mac.mac : ''));
   const twice = interfaces.filter((_, index) => macs.indexOf(macs[index] ?? '') !== index);
   if (twice.length === 0) return undefined;
-  const names = listed(twice.map(({ vmNetwork }) => describeValue(vmNetwork)));
+  const names = nameFirst(
+    twice.map(({ vmNetwork }) => describeValue(vmNetwork)),
+    MAX_LISTED,
+  );
   const message = `Interface ${names} has the MAC address of another interface of the VM: give each its own`;
   return { kind: 'refused', reason: 'MACAddressInvalid', message };
 }
@@ -121,9 +124,4 @@ function notExpressible({ vmNetwork }: GuestInterface): NetworkDataPlan {
     `Interface ${describeValue(vmNetwork)} uses DHCP and must not have the default route, which the network data of cloudInitConfigDrive ` +
     'cannot say: use cloudInitNoCloud';
   return { kind: 'refused', reason: 'DefaultRouteNotExpressible', message };
-}
-
-function listed(texts: readonly string[], separator = ', '): string {
-  const more = texts.length > MAX_LISTED ? ` and ${texts.length - MAX_LISTED} more` : '';
-  return `${texts.slice(0, MAX_LISTED).join(separator)}${more}`;
 }
