@@ -97,6 +97,10 @@ export function formatAddress({ family, value }: Address): string {
   return new ipaddr.IPv6(bytes).toRFC5952String();
 }
 
+export function formatAddresses(addresses: readonly Address[]): string {
+  return addresses.map(formatAddress).join(', ');
+}
+
 /** Returns the family as Kubernetes spells it. */
 export function formatFamily(family: Family): 'IPv4' | 'IPv6' {
   return family === 4 ? 'IPv4' : 'IPv6';
