@@ -1,6 +1,6 @@
 import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { objectKey } from '../../api/meta.js';
+import { objectKey, splitKey } from '../../api/meta.js';
 import type { Cache } from '../../kube/informers/cache.js';
 import type { ObjectChange } from '../../kube/informers/informer.js';
 import { type ParsedNad, changesNetwork } from '../../cluster/transforms.js';
@@ -245,7 +245,7 @@ export class PoolDirectory {
       const compiled = compiledPool(known.read);
       if (compiled !== undefined) this.#subnets.delete(compiled);
       this.#pools.delete(name);
-      this.#entryOf(known.read.network).removePool(known.read);
+      this.#entryOf(known.read.network).partToChange(known.read.nadNamespace).removePool(known.read);
       this.#poolsBySpace.delete(known.space, name);
     }
     if (pool !== undefined && fingerprint !== undefined) {
@@ -254,7 +254,7 @@ export class PoolDirectory {
       const space = compiled?.addressSpace ?? '';
       if (compiled !== undefined) this.#subnets.add(compiled);
       this.#pools.set(name, { fingerprint, read, space });
-      this.#entryOf(read.network).addPool(read);
+      this.#entryOf(read.network).partToChange(read.nadNamespace).addPool(read);
       this.#poolsBySpace.set(space, name, read);
     }
     return [known, this.#pools.get(name)].flatMap((entry) => entry?.read.network ?? []);
@@ -266,7 +266,8 @@ export class PoolDirectory {
     const nad = this.#listers.networks.get(key);
     if (known?.nad === nad) return [];
     const before = known && networkOf(known.nad);
-    if (known !== undefined && before !== undefined) this.#entryOf(before).removeNad(known.nad);
+    const { namespace } = splitKey(key);
+    if (known !== undefined && before !== undefined) this.#entryOf(before).partToChange(namespace).removeNad(known.nad);
     if (known?.request !== undefined) this.#requestsBySpace.delete(known.request.addressSpace, key);
     if (nad === undefined) {
       this.#nads.delete(key);
@@ -275,7 +276,7 @@ export class PoolDirectory {
     const request = spaceRequestOf(nad);
     const network = networkOf(nad);
     this.#nads.set(key, { nad, request });
-    if (network !== undefined) this.#entryOf(network).addNad(nad);
+    if (network !== undefined) this.#entryOf(network).partToChange(namespace).addNad(nad);
     if (request !== undefined) this.#requestsBySpace.set(request.addressSpace, key, request);
     return [before, network].filter((each) => each !== undefined);
   }

@@ -28,20 +28,12 @@ export class NetworkEntry {
     this.#knowsNetworks = knowsNetworks;
   }
 
-  addPool(pool: ParsedPool): void {
-    this.#partToChange(pool.nadNamespace).addPool(pool);
-  }
-
-  removePool(pool: ParsedPool): void {
-    this.#partToChange(pool.nadNamespace).removePool(pool);
-  }
-
-  addNad(nad: ParsedNad): void {
-    this.#partToChange(nad.metadata.namespace ?? '').addNad(nad);
-  }
-
-  removeNad(nad: ParsedNad): void {
-    this.#partToChange(nad.metadata.namespace ?? '').removeNad(nad);
+  /** Returns the part of the NADs of a namespace, or of administrators' pools, for additions and removals. */
+  partToChange(namespace: string | undefined): NetworkPart {
+    const part = this.#parts.get(namespace) ?? new NetworkPart();
+    this.#parts.set(namespace, part);
+    this.#changed.add(namespace);
+    return part;
   }
 
   /** Evaluates what was added and removed. @returns the namespaces whose claims it may concern. An empty set: none */
@@ -98,13 +90,6 @@ export class NetworkEntry {
 
   get isEmpty(): boolean {
     return this.#parts.size === 0;
-  }
-
-  #partToChange(namespace: string | undefined): NetworkPart {
-    const part = this.#parts.get(namespace) ?? new NetworkPart();
-    this.#parts.set(namespace, part);
-    this.#changed.add(namespace);
-    return part;
   }
 }
 
