@@ -1,15 +1,9 @@
 import type { Metrics } from '../process/metrics.js';
 import type { CertificateMetrics } from '../tls/certificate-source.js';
 
-/** Metrics of a server for admission reviews. */
-export interface AdmissionMetrics extends CertificateMetrics {
-  /** One review: `allowed` without a change, `patched`, `denied`, or `failed`: an internal error, or no answer from the API server. */
-  reviewed: (operation: string, result: ReviewResult, seconds: number) => void;
-  denied: (check: string) => void;
-  /** A request that was not a review, with its HTTP status. */
-  rejected: (status: number) => void;
-}
+export type AdmissionMetrics = ReturnType<typeof createAdmissionMetrics>;
 
+/** `allowed` without a change, `patched`, `denied`, or `failed`: an internal error, or no answer from the API server. */
 export type ReviewResult = 'allowed' | 'patched' | 'denied' | 'failed';
 
 interface AdmissionMetricsOptions {
@@ -21,10 +15,8 @@ interface AdmissionMetricsOptions {
 
 const SECONDS = [0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5];
 
-export function createAdmissionMetrics(
-  metrics: Metrics,
-  { prefix, subjects }: AdmissionMetricsOptions,
-): AdmissionMetrics {
+/** Creates the metrics of a server for admission reviews. */
+export function createAdmissionMetrics(metrics: Metrics, { prefix, subjects }: AdmissionMetricsOptions) {
   const reviews = metrics.histogram(
     `${prefix}_review_duration_seconds`,
     `Duration of admission reviews of ${subjects}, by operation and result.`,
@@ -41,9 +33,13 @@ export function createAdmissionMetrics(
     ['status'],
   );
   return {
-    reviewed: (operation, result, seconds) => reviews.observe({ operation, result }, seconds),
-    denied: (check) => denials.inc({ check }),
-    rejected: (status) => rejects.inc({ status }),
-    certificateExpires: (certificate, at) => metrics.setExpiration(prefix, certificate, at),
+    /** One review. */
+    reviewed: (operation: string, result: ReviewResult, seconds: number) =>
+      reviews.observe({ operation, result }, seconds),
+    denied: (check: string) => denials.inc({ check }),
+    /** A request that was not a review, with its HTTP status. */
+    rejected: (status: number) => rejects.inc({ status }),
+    certificateExpires: ((certificate, at) =>
+      metrics.setExpiration(prefix, certificate, at)) satisfies CertificateMetrics['certificateExpires'],
   };
 }

@@ -110,9 +110,9 @@ interface ReviewerOptions {
   subject: string;
   /** The Deployment whose log has the details of an internal error: `holdfast-webhook`. */
   component: string;
-  /** Decides about a request. An error that it throws is an internal error. */
+  /** Decides about a request. An error that it throws is an internal error, unless the object is malformed. */
   decide: (request: AdmissionRequest) => AdmissionResponse | Promise<AdmissionResponse>;
-  /** Returns the answer after an internal error; `reason` describes it. Default: a denial. */
+  /** Returns the answer after any error; `reason` describes it. Default: a denial. */
   onFault?: (reason: string) => AdmissionResponse;
   log: Logger;
   metrics: Pick<AdmissionMetrics, 'reviewed'>;
@@ -143,16 +143,18 @@ export class Reviewer {
       result = resultOf(answer);
     } catch (error) {
       answer = this.#fail(request, error);
-      result = 'failed';
+      result = answer.allowed ? 'failed' : resultOf(answer);
     }
     metrics.reviewed(operationLabel(request), result, (clock.now() - arrivedAt) / 1000);
     return writeReview(request.uid, answer);
   }
 
   #fail({ namespace, uid }: AdmissionRequest, error: unknown): AdmissionResponse {
-    const { subject, component, log, onFault = deny } = this.#options;
+    const { subject, component, log, onFault } = this.#options;
+    if (error instanceof MalformedObjectError && onFault === undefined)
+      return { allowed: false, reason: error.message, code: 400 };
     log.error({ err: error, namespace, uid }, `review failed: ${messageOf(error)}`);
-    return onFault(
+    return (onFault ?? deny)(
       `Holdfast could not review ${subject} because of an internal error (${messageOf(error)}): see the log of ${component}`,
     );
   }
