@@ -18,4 +18,8 @@ export type {
 export const LEASE_STATES = ['held', 'released', 'reserved', 'quarantined'] as const;
 export type LeaseState = (typeof LEASE_STATES)[number];
 
+export function describeLeaseOwner({ kind, namespace, name }: Record<'kind' | 'namespace' | 'name', string>): string {
+  return `${kind} ${namespace}/${name}`;
+}
+
 export type LeaseWrite = ObjectWrite<AddressLease>;
