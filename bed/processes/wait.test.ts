@@ -50,6 +50,21 @@ describe('Waiting', () => {
       .and.to.include('{"phase":"Pending"}');
   });
 
+  it('shows the status of a large object, without its managedFields', async () => {
+    const managedFields = [{ manager: 'virt-controller' }];
+    const vmi = { metadata: { name: 'vm1', managedFields }, spec: 'x'.repeat(3_000), status: { phase: 'Scheduling' } };
+    const waiting = untilValue(
+      'VMI vm1 to run',
+      () => vmi,
+      () => false,
+      QUICK,
+    );
+    const message = await failureOf(waiting);
+    expect(message).to.include('"name":"vm1"}').and.include('"status":{"phase":"Scheduling"}');
+    expect(message).not.to.include('virt-controller');
+    expect(message.length).to.be.lessThan(2_000);
+  });
+
   it('probes less often the longer it takes, at least four times a second', () => {
     expect([0, 400, 800, 60_000].map(pauseAfter)).to.deep.equal([50, 50, 100, 250]);
   });

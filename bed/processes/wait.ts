@@ -13,6 +13,8 @@ const DEFAULT_TIMEOUT_MS = 60_000;
 /** A probe that reads from the API server costs milliseconds of CPU time there and here, and many tests wait for seconds. */
 const [SHORTEST_PAUSE_MS, LONGEST_PAUSE_MS] = [50, 250];
 const PAUSE_SHARE = 1 / 8;
+/** Of a long value: the status of an object comes last. */
+const [SHOWN_START, SHOWN_END] = [300, 1_500];
 let patience = 1;
 
 /** Multiplies the timeouts of all waits in this process. The demo shows what happens; how soon depends on what else the machine does. */
@@ -81,6 +83,9 @@ function isFound<T>(value: T): value is Exclude<T, undefined | null | false> {
 }
 
 function show(value: unknown): string {
-  const text = value === undefined ? 'undefined' : JSON.stringify(value);
-  return text.length > 1500 ? `${text.slice(0, 1500)}…` : text;
+  // managedFields would fill the message before anything that says why
+  const shown = (key: string, field: unknown): unknown => (key === 'managedFields' ? undefined : field);
+  const text = value === undefined ? 'undefined' : JSON.stringify(value, shown);
+  if (text.length <= SHOWN_START + SHOWN_END) return text;
+  return `${text.slice(0, SHOWN_START)}…${text.slice(-SHOWN_END)}`;
 }
