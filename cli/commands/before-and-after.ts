@@ -73,17 +73,12 @@ export const CONNECTIVITY = defineCommand({
     if (new Set(nodes).size === 1)
       throw new UsageError('--nodes: name at least two nodes, each with a flag of its own');
     const network = nonEmptyName(given.network, '--network');
+    const nad = describeValue(network);
     if (network !== undefined && !isObjectKey(network))
-      throw new UsageError(
-        `--network: ${describeValue(network)} is not a name of a NAD: write it like blue or lab/blue`,
-      );
+      throw new UsageError(`--network: ${nad} is not a name of a NAD: write it like blue or lab/blue`);
     for (const node of nodes) requireObjectName(node, '--nodes');
     return {
-      namespace,
-      output,
-      network,
-      image: nonEmptyName(given.image, '--image'),
-      nodes: [...new Set(nodes)],
+      ...{ namespace, output, network, image: nonEmptyName(given.image, '--image'), nodes: [...new Set(nodes)] },
       maxPairs: positive(given.maxPairs, '--max-pairs', MAX_PAIRS),
       timeoutMs: 1000 * positive(given.timeout, '--timeout', START_SECONDS),
       withMigration: migrate === true,
@@ -94,10 +89,8 @@ export const CONNECTIVITY = defineCommand({
       const network = await findNetwork(client, namespace ?? home, request.network);
       const image = request.image ?? (await imageOfAgents(client));
       const nodes = request.nodes.length > 0 ? request.nodes : usableNodes((await client.list(NODES)).items);
-      if (nodes.length < 2)
-        throw new CommandError(
-          `${nodes.length === 0 ? 'no node takes' : 'only one node takes'} pods: a pair needs two`,
-        );
+      const number = nodes.length === 0 ? 'no node takes' : 'only one node takes';
+      if (nodes.length < 2) throw new CommandError(`${number} pods: a pair needs two`);
       const ended = new AbortController();
       const end = () => ended.abort();
       for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);

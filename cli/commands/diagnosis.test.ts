@@ -1,3 +1,5 @@
+import { MemoryCluster } from '../testing/memory-cluster.js';
+import type { Connection } from '../cluster-client.js';
 import { expect } from 'chai';
 import { VERSION } from '../../process/version.js';
 import { readCliCommandLine } from '../command-line.js';
@@ -23,4 +25,17 @@ describe('kubectl holdfast version', () => {
       expect(text).to.equal(printed);
     });
   }
+
+  it('says which processes it could not read, and not that there are none', async () => {
+    const cluster = new MemoryCluster();
+    cluster.refused.add('deployments');
+    const printed: string[] = [];
+    const printTo = { write: (chunk: unknown) => printed.push(String(chunk)) > 0 };
+    const connect = <T>(run: (connection: Connection) => Promise<T>) =>
+      run({ client: cluster.client, home: 'lab' } as unknown as Connection);
+    const terminal = createTerminal(printTo, printTo, undefined);
+    await readCliCommandLine(['version', '-o', 'json'])!.run({ terminal, connect });
+    expect(printed[0]).to.include('may not list deployments.apps in the whole cluster');
+    expect(JSON.parse(printed.slice(1).join(''))).to.deep.equal({ client: VERSION });
+  });
 });

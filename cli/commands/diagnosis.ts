@@ -131,7 +131,8 @@ export const SHOW_VERSION = defineCommand({
       print();
       throw error;
     });
-    print(componentsOf(observed).map(({ name, versions }) => ({ name, versions })));
+    for (const refused of observed.workloads ? [] : observed.refused) terminal.printStatus(refused);
+    print(observed.workloads && componentsOf(observed).map(({ name, versions }) => ({ name, versions })));
     return ExitCode.done;
   },
 });

@@ -7,8 +7,6 @@ import type { UninstallOptions } from '../uninstall/plan.js';
 import { uninstall } from '../uninstall/uninstall.js';
 import { type MigrateOptions, WHEREABOUTS_NAMESPACE, migrateWhereabouts } from '../whereabouts/migrate.js';
 
-type GivenUninstallOptions = { readonly [Flag in keyof UninstallOptions]?: true };
-
 export const UNINSTALL = defineCommand({
   usage: 'uninstall',
   description:
@@ -25,20 +23,11 @@ export const UNINSTALL = defineCommand({
     { flags: '--yes', description: 'with --everything: do not ask' },
     { flags: '--dry-run', description: 'print what would be removed, and remove nothing' },
   ],
-  read: (_args, given: GivenUninstallOptions): UninstallOptions => {
-    for (const [isGiven, flag] of [
-      [given.ignoreRunningPods, '--ignore-running-pods'],
-      [given.yes, '--yes'],
-    ] as const) {
-      if (isGiven === true && given.everything !== true)
-        throw new UsageError(`${flag} needs --everything: without it, the command removes nothing`);
-    }
-    return {
-      everything: given.everything === true,
-      ignoreRunningPods: given.ignoreRunningPods === true,
-      yes: given.yes === true,
-      dryRun: given.dryRun === true,
-    };
+  read: (_args, given: UninstallOptions) => {
+    const flag = given.ignoreRunningPods ? '--ignore-running-pods' : given.yes ? '--yes' : undefined;
+    if (flag !== undefined && !given.everything)
+      throw new UsageError(`${flag} needs --everything: without it, the command removes nothing`);
+    return given;
   },
   run: (options, { terminal, connect }) =>
     connect(async (cluster) => {
@@ -46,12 +35,6 @@ export const UNINSTALL = defineCommand({
       return (await uninstall(options, deps)) ? ExitCode.done : ExitCode.failed;
     }),
 });
-
-interface GivenMigrationOptions {
-  readonly apply?: true;
-  readonly network?: string;
-  readonly skipConflicts?: true;
-}
 
 export const MIGRATE_WHEREABOUTS = defineCommand({
   usage: 'migrate whereabouts',
@@ -66,18 +49,11 @@ export const MIGRATE_WHEREABOUTS = defineCommand({
     },
   ],
   common: { namespace: `namespace of the IPPools of whereabouts; default: ${WHEREABOUTS_NAMESPACE}`, output: true },
-  read: (_args, given: GivenMigrationOptions, { namespace = WHEREABOUTS_NAMESPACE, output }): MigrateOptions => {
-    const network = nonEmptyName(given.network, '--network');
-    if (given.skipConflicts === true && given.apply !== true) {
+  read: (_args, given: Pick<MigrateOptions, 'apply' | 'network' | 'skipConflicts'>, common): MigrateOptions => {
+    nonEmptyName(given.network, '--network');
+    if (given.skipConflicts && !given.apply)
       throw new UsageError('--skip-conflicts needs --apply: without --apply, the plan only lists the conflicts');
-    }
-    return {
-      apply: given.apply === true,
-      namespace,
-      skipConflicts: given.skipConflicts === true,
-      output,
-      ...(network !== undefined && { network }),
-    };
+    return { ...given, namespace: common.namespace ?? WHEREABOUTS_NAMESPACE, output: common.output };
   },
   run: (options, { terminal, connect }) =>
     connect(async ({ client, clusterFlags }) => {
