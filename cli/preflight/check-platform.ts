@@ -4,7 +4,7 @@ import { docsUrl } from '../../process/docs-url.js';
 import { oldestKubeVirt } from '../doctor/check-admission.js';
 import { pluginFoldersOf } from '../doctor/check-cluster.js';
 import { type CheckReport, checkReads, reportCheck } from '../doctor/check-report.js';
-import { errorOf, warningOf } from '../doctor/finding.js';
+import { type Finding, errorOf, warningOf } from '../doctor/finding.js';
 import type { InstalledWorkload } from '../installation.js';
 import { valueOf } from '../reader.js';
 import type { ObservedTarget } from './observe.js';
@@ -36,27 +36,21 @@ function checkInstalledKubeVirt(found: KubeVirt): Omit<CheckReport, 'check' | 's
   const { namespace = '' } = found.metadata;
   const { phase = 'unknown', observedKubeVirtVersion: version = 'unknown' } = found.status ?? {};
   const { kubeVirt, kubeVirtNamespace } = REQUIREMENTS;
-  const problems: readonly (readonly [boolean, string, string])[] = [
-    [
-      isOlder(version, kubeVirt) === true,
-      `is ${version}; the oldest that is tested is ${kubeVirt}`,
-      `upgrade: ${VERSIONS}`,
-    ],
-    [phase !== 'Deployed', `its phase is ${phase}`, 'wait until it is Deployed'],
-    [
-      namespace !== kubeVirtNamespace,
-      `its namespace is not ${kubeVirtNamespace}`,
-      `set kubevirtNamespace to ${namespace}: ${docsUrl('how-to/install.md#apply-the-manifests')}`,
-    ],
-  ];
-  const gates = found.spec?.configuration?.developerConfiguration?.featureGates ?? [];
-  const open = gates.length === 0 ? 'no feature gates' : `feature gates ${gates.join(', ')}`;
-  return {
-    message: `KubeVirt ${version} in namespace ${namespace}, with ${open}`,
-    findings: problems.flatMap(([isWrong, problem, remedy]) =>
-      isWrong ? [warningOf('kubevirt', `KubeVirt ${objectKey(found)}`, problem, remedy)] : [],
-    ),
-  };
+  const findings: Finding[] = [];
+  const warn = (problem: string, remedy: string) =>
+    findings.push(warningOf('kubevirt', `KubeVirt ${objectKey(found)}`, problem, remedy));
+  if (isOlder(version, kubeVirt))
+    warn(`is ${version}; the oldest that is tested is ${kubeVirt}`, `upgrade: ${VERSIONS}`);
+  if (phase !== 'Deployed') warn(`its phase is ${phase}`, 'wait until it is Deployed');
+  const guide = docsUrl('how-to/install.md#apply-the-manifests');
+  if (namespace !== kubeVirtNamespace)
+    warn(`its namespace is not ${kubeVirtNamespace}`, `set kubevirtNamespace to ${namespace}: ${guide}`);
+  return { message: `KubeVirt ${version} in namespace ${namespace}, with ${describeGates(found)}`, findings };
+}
+
+function describeGates({ spec }: KubeVirt): string {
+  const gates = spec?.configuration?.developerConfiguration?.featureGates ?? [];
+  return gates.length === 0 ? 'no feature gates' : `feature gates ${gates.join(', ')}`;
 }
 
 export function checkMultus({ nads, daemonSets }: ObservedTarget): CheckReport {
@@ -89,18 +83,19 @@ export function checkPluginFolder({ daemonSets }: ObservedTarget): CheckReport {
     const folders = [...new Set(multusOf(daemonSets).flatMap(pluginFoldersOf))].map((path) => path.replace(/\/+$/, ''));
     const { pluginFolder } = REQUIREMENTS;
     const guide = docsUrl('how-to/install.md#adapt-the-nodes');
-    if (folders.length === 0) {
-      const problem = 'no DaemonSet of Multus shows the folder of CNI plugins';
-      const remedy = `ask the runtime on a node, and set agent.cniBinDir unless it is ${pluginFolder}: ${guide}`;
-      return { message: '', findings: [warningOf('cni-folder', 'nodes', problem, remedy)] };
-    }
     const text = folders.join(', ');
     if (folders.includes(pluginFolder)) return { message: `Multus uses ${text}`, findings: [] };
-    const problem = `Multus uses ${text}; Holdfast installs its plugin into ${pluginFolder} unless you set another folder`;
-    return {
-      message: '',
-      findings: [warningOf('cni-folder', 'nodes', problem, `set agent.cniBinDir to ${text}: ${guide}`)],
-    };
+    const [problem, remedy] =
+      folders.length === 0
+        ? [
+            'no DaemonSet of Multus shows the folder of CNI plugins',
+            `ask the runtime on a node, and set agent.cniBinDir unless it is ${pluginFolder}`,
+          ]
+        : [
+            `Multus uses ${text}; Holdfast installs its plugin into ${pluginFolder} unless you set another folder`,
+            `set agent.cniBinDir to ${text}`,
+          ];
+    return { message: '', findings: [warningOf('cni-folder', 'nodes', problem, `${remedy}: ${guide}`)] };
   });
 }
 
@@ -120,9 +115,9 @@ function versionOf(set: InstalledWorkload): string {
 
 /** The daemon of Multus mounts its socket folder into the host, and its pods run `multus-daemon`. */
 function isThick(set: InstalledWorkload): boolean {
-  const words = (set.spec?.template?.spec?.containers ?? []).flatMap(({ command = [], args = [] }) => [
-    ...command,
-    ...args,
-  ]);
-  return imagesOf(set).some((image) => image.includes('thick')) || words.some((word) => word.includes('multus-daemon'));
+  const { containers = [] } = set.spec?.template?.spec ?? {};
+  const isDaemon = containers.some(({ command = [], args = [] }) =>
+    [...command, ...args].join(' ').includes('multus-daemon'),
+  );
+  return isDaemon || imagesOf(set).some((image) => image.includes('thick'));
 }

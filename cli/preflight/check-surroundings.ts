@@ -1,3 +1,4 @@
+import { nameFirst } from '../../api/json.js';
 import type { KubeObject } from '../../api/meta.js';
 import { objectKey } from '../../api/meta.js';
 import { docsUrl } from '../../process/docs-url.js';
@@ -10,7 +11,6 @@ import {
   hasOwnName,
   isOwn,
 } from '../installation.js';
-import { firstOfMany } from '../output.js';
 import { valueOf } from '../reader.js';
 import type { ObservedTarget } from './observe.js';
 import { REQUIREMENTS } from './requirements.js';
@@ -26,7 +26,7 @@ export function checkInstallation(observed: ObservedTarget): CheckReport {
     const message =
       own.length === 0
         ? 'is not installed yet'
-        : `is installed: ${firstOfMany(own.map(objectKey), 2 * MAX_NAMED)}. kubectl holdfast doctor checks it`;
+        : `is installed: ${nameFirst(own.map(objectKey), 2 * MAX_NAMED)}. kubectl holdfast doctor checks it`;
     return { message, findings: [] };
   });
 }
@@ -80,11 +80,8 @@ function checkPodSecurity({ metadata: { name, labels } }: KubeObject): Finding[]
 function checkNetworkPolicies(policies: readonly KubeObject[]): Finding[] {
   const others = policies.filter((policy) => !hasOwnName(policy));
   if (others.length === 0) return [];
-  const names = firstOfMany(
-    others.map((policy) => `${policy.kind ?? ''} ${objectKey(policy)}`),
-    MAX_NAMED,
-  );
-  const problem = `${names} may stop connections of Holdfast`;
+  const names = others.map((policy) => `${policy.kind ?? ''} ${objectKey(policy)}`);
+  const problem = `${nameFirst(names, MAX_NAMED)} may stop connections of Holdfast`;
   const remedy = `let pods of Holdfast reach the API server, and API servers the ports 9443 and 9444: ${docsUrl('how-to/install.md#restrict-access-to-the-webhooks')}`;
   return [warningOf('policies', 'network policies', problem, remedy)];
 }
@@ -110,30 +107,18 @@ function reviewFinding({ kind = 'WebhookConfiguration', metadata: { name } }: We
 export function checkOtherIpams({ deployments, daemonSets }: ObservedTarget): CheckReport {
   return checkReads('ipams', [deployments, daemonSets], () => {
     const workloads = [...valueOf(deployments, []), ...valueOf(daemonSets, [])];
-    const named = (pattern: RegExp) => workloads.filter(({ metadata }) => pattern.test(metadata.name));
-    const [ovn] = named(OVN_KUBERNETES);
-    return {
-      message: 'no other software is known to write IPAMClaims',
-      findings: [
-        ...named(IPAM_EXTENSIONS).map((found) =>
-          warningOf(
-            'ipams',
-            `Deployment ${objectKey(found)}`,
-            'kubevirt/ipam-extensions creates claims of the same names; both may run only for the move',
-            `follow ${docsUrl('how-to/move-from-ipam-extensions.md')}`,
-          ),
-        ),
-        ...(ovn === undefined
-          ? []
-          : [
-              warningOf(
-                'ipams',
-                `OVN-Kubernetes (${objectKey(ovn)})`,
-                'it writes addresses into the claims of its networks, which a policy of Holdfast restricts to known writers',
-                `set statusWriters: ${docsUrl('how-to/install.md#allow-other-writers')}`,
-              ),
-            ]),
-      ],
-    };
+    const named = (pattern: RegExp) => workloads.filter(({ metadata }) => pattern.test(metadata.name)).map(objectKey);
+    const findings = named(IPAM_EXTENSIONS).map((key) => {
+      const problem = 'kubevirt/ipam-extensions creates claims of the same names; both may run only for the move';
+      const remedy = `follow ${docsUrl('how-to/move-from-ipam-extensions.md')}`;
+      return warningOf('ipams', `Deployment ${key}`, problem, remedy);
+    });
+    for (const key of named(OVN_KUBERNETES).slice(0, 1)) {
+      const problem =
+        'it writes addresses into the claims of its networks, which a policy of Holdfast restricts to known writers';
+      const remedy = `set statusWriters: ${docsUrl('how-to/install.md#allow-other-writers')}`;
+      findings.push(warningOf('ipams', `OVN-Kubernetes (${key})`, problem, remedy));
+    }
+    return { message: 'no other software is known to write IPAMClaims', findings };
   });
 }

@@ -4,7 +4,7 @@ import {
   readIpamDelegation,
   unintendedLoss,
 } from '../../api/networks/ipam-delegation.js';
-import { asList, asRecord } from '../../api/json.js';
+import { asList, asRecord, nameFirst } from '../../api/json.js';
 import { secondaryNetworks, type VirtualMachine } from '../../api/kubevirt.js';
 import { joinKey, objectKey } from '../../api/meta.js';
 import { deliveryOf } from '../../api/networks/nad-guests.js';
@@ -18,8 +18,8 @@ import {
 import { docsUrl } from '../../process/docs-url.js';
 import { type CheckReport, checkReads } from '../doctor/check-report.js';
 import { type Finding, errorOf, warningOf } from '../doctor/finding.js';
-import { count, firstOfMany } from '../output.js';
-import { valueOf } from '../reader.js';
+import { count } from '../output.js';
+import { isUnread, valueOf } from '../reader.js';
 import { ownWorkloads } from './check-surroundings.js';
 import type { ObservedTarget } from './observe.js';
 import { isOlder } from './requirements.js';
@@ -30,14 +30,14 @@ const OVN_PLUGIN = 'ovn-k8s-cni-overlay';
 
 /** NADs on which something changes with the installation. */
 export function checkNetworks(observed: ObservedTarget): CheckReport {
-  const { nads } = observed;
+  const { nads, deployments, daemonSets } = observed;
   return checkReads('networks', [nads], () => {
     const all = valueOf(nads, []);
-    const isInstalled = ownWorkloads(observed).length > 0;
+    const isMissing = ![deployments, daemonSets].some(isUnread) && ownWorkloads(observed).length === 0;
     const persistent = all.filter(isPersistent).length;
     return {
       message: `${count(all.length, 'NAD')}, ${persistent} of them with allowPersistentIPs: VMs on those keep their addresses`,
-      findings: all.flatMap((nad) => checkNetwork(nad, isInstalled)),
+      findings: all.flatMap((nad) => checkNetwork(nad, isMissing)),
     };
   });
 }
@@ -47,7 +47,7 @@ function isPersistent(nad: NetworkAttachmentDefinition): boolean {
   return config.ok && config.network.allowPersistentIPs;
 }
 
-function checkNetwork(nad: NetworkAttachmentDefinition, isInstalled: boolean): Finding[] {
+function checkNetwork(nad: NetworkAttachmentDefinition, isMissing: boolean): Finding[] {
   const object = `NetworkAttachmentDefinition ${objectKey(nad)}`;
   const warn = (problem: string, remedy: string) => warningOf('networks', object, problem, remedy);
   const config = parseNetworkConfig(nad);
@@ -56,13 +56,8 @@ function checkNetwork(nad: NetworkAttachmentDefinition, isInstalled: boolean): F
   if (ipam.kind === 'invalid') return invalidNetwork(nad, ipam.problem);
   const loss = unintendedLoss(config.network, ipam.kind);
   const found = loss === undefined ? [] : [warn(`VMs on it do not keep their addresses: ${loss}`, 'correct the NAD')];
-  if (ipam.kind === 'holdfast' && !isInstalled)
-    found.push(
-      warn(
-        `delegates to ${HOLDFAST_IPAM}: its pods start only when Holdfast runs`,
-        'install Holdfast, or wait with it',
-      ),
-    );
+  const waits = `delegates to ${HOLDFAST_IPAM}: its pods start only when Holdfast runs`;
+  if (ipam.kind === 'holdfast' && isMissing) found.push(warn(waits, 'install Holdfast, or wait with it'));
   if (!config.network.allowPersistentIPs) return found;
   return [...found, ...checkPersistent(nad, ipam.kind === 'other' ? ipam.type : undefined, warn)];
 }
@@ -104,14 +99,11 @@ export function checkVirtualMachines(observed: ObservedTarget): CheckReport {
   return checkReads('vms', [observed.vms, observed.nads, observed.namespaces], () => {
     const served = servedVms(observed);
     const interfaces = served.reduce((sum, { networks }) => sum + networks.length, 0);
-    const names = firstOfMany(
-      served.map(({ vm }) => objectKey(vm)),
-      MAX_NAMED,
-    );
+    const names = served.map(({ vm }) => objectKey(vm));
     const message =
       served.length === 0
         ? 'no VM gets an IPAMClaim'
-        : `${count(served.length, 'VM')} with ${count(interfaces, 'interface')} on persistent networks get IPAMClaims: ${names}. Those that run keep the address that they have. The label ${PERSISTENT_IPS_LABEL}=${PERSISTENT_IPS_DISABLED} on a namespace leaves it out`;
+        : `${count(served.length, 'VM')} with ${count(interfaces, 'interface')} on persistent networks get IPAMClaims: ${nameFirst(names, MAX_NAMED)}. Those that run keep the address that they have. The label ${PERSISTENT_IPS_LABEL}=${PERSISTENT_IPS_DISABLED} on a namespace leaves it out`;
     return { message, findings: [] };
   });
 }
@@ -153,13 +145,10 @@ export function checkMacAddresses(observed: ObservedTarget): CheckReport {
     );
     const message = 'each interface with bridge binding on a persistent network has a MAC address of its own';
     if (changing.length === 0) return { message, findings: [] };
-    const names = firstOfMany(
-      changing.map(({ vm }) => objectKey(vm)),
-      MAX_NAMED,
-    );
+    const names = changing.map(({ vm }) => objectKey(vm));
     const version = valueOf(observed.kubevirts, [])[0]?.status?.observedKubeVirtVersion ?? '';
     const migration = isOlder(version, '1.9') ? ', and loses DHCP after a live migration with this KubeVirt' : '';
-    const problem = `have interfaces with bridge binding and without macAddress: ${names}. Such a guest has another MAC address at each start${migration}`;
+    const problem = `have interfaces with bridge binding and without macAddress: ${nameFirst(names, MAX_NAMED)}. Such a guest has another MAC address at each start${migration}`;
     const remedy = `set macAddress, or install KubeMacPool before these VMs are created: ${docsUrl('concepts/live-migration.md#what-to-set')}`;
     return { message, findings: [warningOf('mac-addresses', count(changing.length, 'VM'), problem, remedy)] };
   });

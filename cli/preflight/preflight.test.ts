@@ -102,6 +102,13 @@ describe('kubectl holdfast preflight', () => {
     expect((await check())?.state).to.equal('unchecked');
   });
 
+  it('does not say that Holdfast is missing if its workloads may not be read', () => {
+    const nads = found([nad('blue', { ipam: holdfastIpam })]);
+    expect(linesOf({ nads }).join()).to.include('its pods start only when Holdfast runs');
+    const deployments = unread('forbidden', 'you may not');
+    expect(linesOf({ nads, deployments }).join()).not.to.include('its pods start only when Holdfast runs');
+  });
+
   const policy: KubeObject = {
     kind: 'NetworkPolicy',
     metadata: { namespace: 'holdfast-system', name: 'default-deny' },
