@@ -1,6 +1,6 @@
 import { type Address, formatAddress, readAddress, sameAddress } from '../../addressing/address/address.js';
 import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
-import type { LeaseOwner } from '../../api/address-lease.js';
+import { describeLeaseOwner } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { describeValue, nameFirst } from '../../api/json.js';
 import { type VirtualMachineInstance, secondaryNetworks } from '../../api/kubevirt.js';
@@ -47,16 +47,12 @@ export function refusalsOf(observed: LeaseToRelease): string[] {
     mentions.filter(({ key }) => !observed.ignored.has(`${kind}/${key}`));
   return [
     ...(owner === 'alive'
-      ? [`${describeOwner(lease.owner)} still exists: delete it, or the VM to which it belongs`]
+      ? [`${describeLeaseOwner(lease.owner)} still exists: delete it, or the VM to which it belongs`]
       : refusalsOfNode(observed)),
     ...refusalsOfUsers('pod', unlessIgnored('pod', observed.pods)),
     ...refusalsOfUsers('vmi', unlessIgnored('vmi', observed.vmis)),
     ...refusalsOfClaims(observed.claims),
   ];
-}
-
-function describeOwner({ kind, namespace, name }: LeaseOwner): string {
-  return `${kind} ${namespace}/${name}`;
 }
 
 /** The kubelet may not have seen yet that the pod is gone, or lets its containers end in their own time. */
@@ -81,23 +77,23 @@ function refusalsOfUsers(kind: 'pod' | 'vmi', mentions: readonly Mention[]): str
   return [...groupBy(mentions, ({ kind: what }) => what)].map(([what, same]) => {
     const [first] = same;
     const option = `--ignore ${kind}/${first?.key ?? ''}`;
-    const says = `${kind === 'vmi' ? 'VMI' : kind} ${shownNames(same)} ${WHAT[what](describeValue(first?.text))}`;
+    const says = `${kind === 'vmi' ? 'VMI' : kind} ${namesOf(same)} ${WHAT[what](describeValue(first?.text))}`;
     return `${says}: ${REMEDY[kind]}; or add ${option} if you know that it does not use the address`;
   });
 }
 
 function refusalsOfClaims(mentions: readonly Mention[]): string[] {
   return [...groupBy(mentions, ({ kind }) => kind)].map(([what, same]) => {
-    const subject = `IPAMClaim ${shownNames(same)} has`;
+    const subject = `IPAMClaim ${namesOf(same)} has`;
     if (what === 'address') return `${subject} the address in its status and gets it back: delete its VM first`;
     const value = describeValue(same[0]?.text);
     return `${subject} an address that cannot be read (${value}) in its status: correct or clear it, or delete the VM first`;
   });
 }
 
-function shownNames(mentions: readonly Mention[]): string {
-  const named = mentions.slice(0, MAX_NAMED).map(({ key }) => key);
-  return nameFirst(named, MAX_NAMED, mentions.length);
+function namesOf(mentions: readonly Mention[]): string {
+  const keys = mentions.map(({ key }) => key);
+  return nameFirst(keys, MAX_NAMED);
 }
 
 /** Who may have addresses of the address space of a lease. */
