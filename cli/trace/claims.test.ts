@@ -45,6 +45,13 @@ describeStories('the claims and leases in the story of a VM', [
     includes: ['wrong IPAddressConflict: 10.0.0.5 is allocated to X → kubectl holdfast who ADDRESS names the owner'],
   },
   {
+    title: 'a VM whose address somebody else may have, because the user may not read pools',
+    given: { leases: [], pools: 'you may not list pools' },
+    health: 'unknown',
+    includes: ['AddressLease 10.0.0.5: not shown', 'unknown you may not list pools'],
+    excludes: ['does not exist'],
+  },
+  {
     title: 'a VM that requests another address than it has',
     given: {
       claims: [claimWithCondition(['RequestHonoured', 'False', 'ClaimInUse', 'a pod uses it'], ['10.0.0.5/24'])],

@@ -1,7 +1,7 @@
 import { formatCount } from '../../addressing/address-states.js';
 import { formatAddress, readAddress } from '../../addressing/address/address.js';
 import { describeLock } from '../../addressing/lease/lease-network-data.js';
-import type { AddressLease } from '../../api/address-lease.js';
+import { type AddressLease, describeLeaseOwner } from '../../api/address-lease.js';
 import { type AddressPool, type ShownFamilyCounts, familyCountsOf } from '../../api/address-pool.js';
 import { BAD_CLAIM_CONDITIONS, PoolCondition } from '../../api/conditions.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
@@ -10,7 +10,7 @@ import { isBeingDeleted, joinKey } from '../../api/meta.js';
 import { CLAIM_REQUESTED_ADDRESSES } from '../../api/names.js';
 import { isTerminal, scheduledTime } from '../../api/pod.js';
 import { docsUrl } from '../../process/docs-url.js';
-import { valueOf } from '../reader.js';
+import { isUnread, valueOf } from '../reader.js';
 import { unansweredClaimEvent } from './events.js';
 import type { ObservedVmTrace } from './observed.js';
 import { type TraceFinding, type TraceNode, findingOf, traceNode, unreadNodes } from './tree.js';
@@ -33,7 +33,7 @@ function traceLeases(observed: ObservedVmTrace, claim: IPAMClaim): TraceNode[] {
   );
   const unshown = own.filter(({ spec }) => !shown.includes(spec.address) && spec.releasedAt === undefined);
   return [
-    ...shown.map((address) => traceAddress(address, claim, leases.value)),
+    ...shown.flatMap((address) => traceAddress(address, claim, observed)),
     ...unshown.slice(0, MAX_ADDRESSES).map((lease) => leaseNode(lease, [])),
     ...requestedBy(claim).flatMap((address) => {
       const other = leases.value.find(({ spec }) => spec.address === address && spec.owner?.uid !== claim.metadata.uid);
@@ -64,11 +64,6 @@ function tracePools({ pools }: ObservedVmTrace, claim: IPAMClaim, used: readonly
   return (chosen.length === 0 ? ofNetwork : chosen).slice(0, MAX_POOLS).map(tracePool);
 }
 
-/** Returns the leases that belong to a claim. */
-function leasesOfClaim({ leases }: ObservedVmTrace, claim: IPAMClaim): AddressLease[] {
-  return valueOf(leases, []).filter(({ spec }) => spec.owner?.uid === claim.metadata.uid);
-}
-
 /** Returns the addresses that a claim shows, in canonical text; those that cannot be read are left out. */
 export function claimAddressesOf(claim: IPAMClaim): string[] {
   return readAddresses(claim.status?.ips ?? []);
@@ -92,12 +87,14 @@ function readAddresses(texts: readonly unknown[]): string[] {
     .map(formatAddress);
 }
 
-function traceAddress(address: string, claim: IPAMClaim, leases: readonly AddressLease[]): TraceNode {
-  const there = leases.filter(({ spec }) => spec.address === address);
+function traceAddress(address: string, claim: IPAMClaim, { leases, pools }: ObservedVmTrace): TraceNode | TraceNode[] {
+  const there = valueOf(leases, []).filter(({ spec }) => spec.address === address);
   const own = there.find(({ spec }) => spec.owner?.uid === claim.metadata.uid);
   if (own !== undefined) return leaseNode(own, own.spec.releasedAt === undefined ? [] : [releasedFinding(own)]);
   const [other] = there;
   if (other !== undefined) return leaseNode(other, [foreignFinding(other, claim)]);
+  // the lease of another owner has the name of the pool's address space
+  if (isUnread(pools)) return unreadNodes('AddressLease', address, pools);
   const message = `IPAMClaim ${claim.metadata.name} has ${address} in its status, and no lease for it`;
   const remedy =
     'ipam leases it to the claim again, and gives it to no other owner. If this lasts, see the log of ipam';
@@ -124,7 +121,7 @@ function releasedFinding({ spec }: AddressLease): TraceFinding {
 /** Returns who has the address, for example `reserved`. */
 function describeHolder({ spec: { owner, quarantine } }: AddressLease): string {
   if (quarantine !== undefined) return `quarantined until ${quarantine.until}, because ${quarantine.mac} has it`;
-  return owner === undefined ? 'reserved' : `${owner.kind} ${joinKey(owner.namespace, owner.name)}`;
+  return owner === undefined ? 'reserved' : describeLeaseOwner(owner);
 }
 
 function foreignFinding(lease: AddressLease, claim: IPAMClaim): TraceFinding {
@@ -160,7 +157,7 @@ const ANSWER_MS = 60_000;
 export function traceClaim(observed: ObservedVmTrace, claim: IPAMClaim, isHoldfast: boolean | undefined): TraceNode {
   const ips = claim.status?.ips ?? [];
   const addresses = ips.length === 0 ? 'no addresses' : ips.slice(0, 8).join(' ');
-  const own = leasesOfClaim(observed, claim);
+  const own = valueOf(observed.leases, []).filter(({ spec }) => spec.owner?.uid === claim.metadata.uid);
   const isUnknown = isHoldfast === undefined && observed.leases.kind !== 'found';
   const isOurs = isHoldfast === true || own.length > 0 || isUnknown;
   const states = [

@@ -33,57 +33,51 @@ export function missingClaimEvent(
   names: readonly string[],
 ): TraceFinding | undefined {
   const isAbout = (message: string) => [`"${vmNetwork}"`, ...names].some((text) => message.includes(text));
-  return newest(
-    observed,
-    ({ reason, message, involvedObject: { name } }) =>
-      WITHOUT_CLAIM.has(reason) && name === observed.name && (OF_ALL_NETWORKS.has(reason) || isAbout(message)),
-  );
+  const isWanted = ({ reason, message }: Event) =>
+    WITHOUT_CLAIM.has(reason) && (OF_ALL_NETWORKS.has(reason) || isAbout(message));
+  return newest(observed, isWanted, observed.name);
 }
 
 /** Returns the newest event that says why nobody answers a claim. */
 export function unansweredClaimEvent(observed: ObservedVmTrace, claim: string): TraceFinding | undefined {
-  return newest(
-    observed,
-    ({ reason, message, involvedObject: { name } }) =>
-      UNANSWERED.has(reason) && (name === claim || (name === observed.name && message.includes(claim))),
-  );
+  const isWanted = ({ reason, message, involvedObject: { name } }: Event) =>
+    UNANSWERED.has(reason) && (name === claim || (name === observed.name && message.includes(claim)));
+  return newest(observed, isWanted);
 }
 
 /** Returns the newest event that says why a pod has not started. */
 export function podStartEvent(observed: ObservedVmTrace, pod: string): TraceFinding | undefined {
-  return newest(
-    observed,
-    ({ reason, involvedObject: { kind, name } }) => kind === 'Pod' && name === pod && NOT_STARTED.has(reason),
-  );
+  return newest(observed, ({ reason, involvedObject: { kind } }) => kind === 'Pod' && NOT_STARTED.has(reason), pod);
 }
 
 /** Returns the newest event that says why KubeVirt could not create a launcher. */
 export function launcherRefusalEvent(observed: ObservedVmTrace): TraceFinding | undefined {
-  return newest(
-    observed,
-    ({ reason, involvedObject: { name } }) => reason === 'FailedCreate' && name === observed.name,
-  );
+  return newest(observed, ({ reason }) => reason === 'FailedCreate', observed.name);
 }
 
 /** Returns what the newest event says about an address that a running launcher has without a lease. */
 export function unleasedFindings(observed: ObservedVmTrace): TraceFinding[] {
   const live = valueOf(observed.pods, []).filter((pod) => !isTerminal(pod));
-  const isOfLauncher = ({ reason, message, involvedObject: { name } }: Event) =>
+  const isOfLauncher = ({ reason, message }: Event) =>
     reason === EventReason.AddressNotLeased &&
-    name === observed.name &&
     (observed.pods.kind !== 'found' || live.some(({ metadata }) => message.includes(metadata.name)));
-  return [newest(observed, isOfLauncher) ?? []].flat();
+  return [newest(observed, isOfLauncher, observed.name) ?? []].flat();
 }
 
 /** Returns what the newest event of a guard says about the interfaces of the VM. */
 export function guardFindings(observed: ObservedVmTrace): TraceFinding[] {
-  const isOfGuard = ({ reason, involvedObject: { name } }: Event) => OF_GUARD.has(reason) && name === observed.name;
-  return [newest(observed, isOfGuard) ?? []].flat();
+  return [newest(observed, ({ reason }) => OF_GUARD.has(reason), observed.name) ?? []].flat();
 }
 
-function newest({ events }: ObservedVmTrace, isWanted: (event: Event) => boolean): TraceFinding | undefined {
+/** @param object the name of the object of the event; absent: any */
+function newest(
+  { events }: ObservedVmTrace,
+  isWanted: (event: Event) => boolean,
+  object?: string,
+): TraceFinding | undefined {
   let found: Event | undefined;
   for (const event of valueOf(events, []).slice(0, MAX_EVENTS)) {
+    if (object !== undefined && event.involvedObject.name !== object) continue;
     if (isWanted(event) && (found === undefined || timeOf(event) >= timeOf(found))) found = event;
   }
   return found && findingOf(WARNINGS.has(found.reason) ? 'warning' : 'wrong', found.reason, found.message);

@@ -15,7 +15,7 @@ import { asRecord } from '../../api/json.js';
 import { controllerOf, isBeingDeleted, joinKey } from '../../api/meta.js';
 import { EventReason } from '../../api/event-reasons.js';
 import { DEFAULT_ROUTE_ANNOTATION, PERSISTENT_IPS_DISABLED, PERSISTENT_IPS_LABEL } from '../../api/names.js';
-import { parseNetworkConfig } from '../../api/networks/network-attachment.js';
+import { parseNetworkConfig, type NetworkConfigProblem } from '../../api/networks/network-attachment.js';
 import {
   describeUnknownNetworks,
   describeUnsupportedNetwork,
@@ -75,11 +75,8 @@ export function traceNetwork(
   const key = nad === undefined ? undefined : joinKey(nad.namespace, nad.name);
   const config = key === undefined ? undefined : readNad(observed, key);
   const own = forNetwork.filter((claim) => isOwnedBy(claim, owner));
-  const requests = requestFindings(observed, name, {
-    key,
-    hasClaim: own.length > 0,
-    isPersistent: config?.isPersistent,
-  });
+  const given = { key, hasClaim: own.length > 0, isPersistent: config?.isPersistent };
+  const requests = requestFindings(observed, name, given);
   const unclaimed = own.length === 0 ? unclaimedFindings(observed, owner, { network, config, claims: forNetwork }) : [];
   return traceNode({
     kind: 'Network',
@@ -97,10 +94,9 @@ export function traceNetwork(
 }
 
 function traceDevice(observed: ObservedVmTrace, name: string): TraceNode {
-  const message = `it ${DEVICE_NETWORK_PROBLEM}`;
-  const findings: TraceFinding[] = [{ health: 'warning', reason: EventReason.NetworkNotServed, message }];
+  const found = findingOf('warning', EventReason.NetworkNotServed, `it ${DEVICE_NETWORK_PROBLEM}`);
   const state = 'a device of a ResourceClaim';
-  return traceNode({ kind: 'Network', name, state, findings: isOptedOut(observed) ? [] : findings });
+  return traceNode({ kind: 'Network', name, state, findings: isOptedOut(observed) ? [] : [found] });
 }
 
 /** What a NAD says about a network. */
@@ -126,18 +122,12 @@ export function readNad({ nads }: ObservedVmTrace, key: string): NadSummary {
       `NetworkAttachmentDefinition ${key} does not exist: create it, or correct networkName in the VM`,
     );
   if (read.kind !== 'found') return { findings: unreadFindings(read) };
+  const invalid = ({ field, message }: NetworkConfigProblem) =>
+    wrong(EventReason.NetworkInvalid, `NetworkAttachmentDefinition ${key}: ${field} ${message}`);
   const config = parseNetworkConfig(read.value);
-  if (!config.ok)
-    return wrong(
-      EventReason.NetworkInvalid,
-      `NetworkAttachmentDefinition ${key}: ${config.problem.field} ${config.problem.message}`,
-    );
+  if (!config.ok) return invalid(config.problem);
   const ipam = readIpamDelegation(read.value);
-  if (ipam.kind === 'invalid')
-    return wrong(
-      EventReason.NetworkInvalid,
-      `NetworkAttachmentDefinition ${key}: ${ipam.problem.field} ${ipam.problem.message}`,
-    );
+  if (ipam.kind === 'invalid') return invalid(ipam.problem);
   const { name, allowPersistentIPs } = config.network;
   const loss = unintendedLoss(config.network, ipam.kind);
   const summary = {

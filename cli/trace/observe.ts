@@ -1,3 +1,4 @@
+import type { VirtualMachineInstance } from '../../api/kubevirt.js';
 import type { AddressLease } from '../../api/address-lease.js';
 import { type AddressPool, addressSpaceOf } from '../../api/address-pool.js';
 import { type IPAMClaim, labelValue } from '../../api/ipam-claim.js';
@@ -40,6 +41,9 @@ import type { ObservedVmTrace } from './observed.js';
 /** Launchers, claims and CNI networks for which more is read. A VM has more of them only if somebody makes them up. */
 const MAX_READ = 16;
 
+/** The UID of its VMI, as KubeVirt writes it on each launcher. */
+const CREATED_BY_LABEL = 'kubevirt.io/created-by';
+
 type ReadClient = Pick<Client, 'get' | 'list' | 'listAs'>;
 
 /**
@@ -53,12 +57,18 @@ export async function observeVmTrace(
   now: number,
 ): Promise<ObservedVmTrace> {
   const ref = { namespace, name };
-  const ofLaunchers = { namespace, labelSelector: LAUNCHER_SELECTOR };
+  const readLaunchers = (read: Read<VirtualMachineInstance>) => {
+    // a namespace may have thousands; a VMI that cannot be read may have some
+    const ofVmi = read.kind === 'found' ? `,${CREATED_BY_LABEL}=${read.value.metadata.uid ?? ''}` : '';
+    const options = { namespace, labelSelector: `${LAUNCHER_SELECTOR}${ofVmi}` };
+    return readListAs(client, PODS, (pod) => (controllingVmi(pod)?.name === name ? [pod] : []), options);
+  };
+  const vmiRead = readObject(client, VIRTUAL_MACHINE_INSTANCES, ref);
   const [vm, vmi, namespaceObject, pods, labelled, ownEvents] = await Promise.all([
     readObject(client, VIRTUAL_MACHINES, ref),
-    readObject(client, VIRTUAL_MACHINE_INSTANCES, ref),
+    vmiRead,
     readObject(client, NAMESPACES, { name: namespace }),
-    readListAs(client, PODS, (pod) => (controllingVmi(pod)?.name === name ? [pod] : []), ofLaunchers),
+    vmiRead.then(readLaunchers),
     readList(client, IPAM_CLAIMS, { namespace, labelSelector: `${CLAIM_VM_LABEL}=${labelValue(name)}` }),
     readEvents(client, ref),
   ]);

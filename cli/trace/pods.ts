@@ -73,8 +73,7 @@ function tracePod(observed: ObservedVmTrace, pod: Pod, isMigration: boolean): Tr
 }
 
 function pendingPod(observed: ObservedVmTrace, pod: Pod): TraceFinding[] {
-  const event = podStartEvent(observed, pod.metadata.name);
-  return [event ?? { health: 'progress', message: 'it is starting' }];
+  return [podStartEvent(observed, pod.metadata.name) ?? { health: 'progress', message: 'it is starting' }];
 }
 
 /** Tells whether the agent of a node serves pods: those that run need no agent. */

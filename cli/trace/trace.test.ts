@@ -223,6 +223,16 @@ describe('the trace of a VM', () => {
       expect((await trace(cluster)).lines.join('\n')).to.include('Node n1: agent ready');
   });
 
+  it('reads the launchers of the VMI alone, of the whole namespace only if the VMI cannot be read', async () => {
+    const cluster = clusterWith();
+    await trace(cluster);
+    expect(cluster.reads).to.include(`pods?${LAUNCHER_SELECTOR},kubevirt.io/created-by=vmi-uid`);
+    expect(cluster.reads).not.to.include(`pods?${LAUNCHER_SELECTOR}`);
+    cluster.remove(VIRTUAL_MACHINE_INSTANCES, `${NAMESPACE}/vm1`);
+    await trace(cluster);
+    expect(cluster.reads).to.include(`pods?${LAUNCHER_SELECTOR}`);
+  });
+
   it('reads no leases and no agents of a network of another IPAM', async () => {
     const cluster = clusterWith();
     cluster.change(NETWORK_ATTACHMENT_DEFINITIONS, 'blue', () => blueNad({ ipam: { type: 'other' } }));

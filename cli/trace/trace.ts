@@ -11,22 +11,14 @@ import { CommandError } from '../exit-code.js';
 import { similarNames } from '../find-pool.js';
 import type { Output } from '../output.js';
 import { readList, valueOf } from '../reader.js';
-import type { Line, Span, Style } from '../terminal.js';
+import type { Line, Span } from '../terminal.js';
 import { traceClaim, traceLockedLeases } from './claims.js';
 import { unleasedFindings } from './events.js';
 import { traceNetwork, tracedNetworks, unknownNetworkFindings } from './networks.js';
 import { observeVmTrace } from './observe.js';
 import type { ObservedVmTrace } from './observed.js';
 import { traceVmi } from './pods.js';
-import {
-  type Health,
-  type TraceFinding,
-  type TraceNode,
-  healthOfTree,
-  traceNode,
-  unreadFindings,
-  unreadNodes,
-} from './tree.js';
+import { type TraceNode, healthOfTree, traceNode, unreadFindings, unreadNodes } from './tree.js';
 
 interface TraceDeps {
   readonly client: Pick<Client, 'get' | 'list' | 'listAs'>;
@@ -55,13 +47,14 @@ export async function traceVirtualMachine(
 /** Suggests names of the namespace, and the same name in other namespaces if the user may list them. */
 async function describeMissing(vm: { namespace: string; name: string }, client: Pick<Client, 'list'>): Promise<string> {
   const { namespace, name } = vm;
-  const [here, everywhere] = await Promise.all([
-    listKeys(client, { namespace }),
-    listKeys(client, { fieldSelector: `metadata.name=${name}` }),
-  ]);
-  const similar = similarNames(name, here);
-  const elsewhere = everywhere.map((each) => `-n ${each.namespace}`);
-  const suggestions = [...similar, ...elsewhere].slice(0, 5);
+  // suggestions are a service
+  const list = async (options: { namespace?: string; fieldSelector?: string }) =>
+    valueOf(await readList(client, VIRTUAL_MACHINES, { ...options, metadataOnly: true }), []).map(
+      ({ metadata }) => metadata,
+    );
+  const [here, everywhere] = await Promise.all([list({ namespace }), list({ fieldSelector: `metadata.name=${name}` })]);
+  const elsewhere = everywhere.map((each) => `-n ${each.namespace ?? ''}`);
+  const suggestions = [...similarNames(name, here), ...elsewhere].slice(0, 5);
   const advice =
     suggestions.length === 0
       ? 'run kubectl get vm -n NAMESPACE to list all'
@@ -69,46 +62,23 @@ async function describeMissing(vm: { namespace: string; name: string }, client: 
   return `VirtualMachine ${joinKey(namespace, name)} does not exist: ${advice}`;
 }
 
-async function listKeys(
-  client: Pick<Client, 'list'>,
-  options: { namespace?: string; fieldSelector?: string },
-): Promise<{ namespace: string; name: string }[]> {
-  // suggestions are a service
-  const vms = valueOf(await readList(client, VIRTUAL_MACHINES, { ...options, metadataOnly: true }), []);
-  return vms.map(({ metadata: { namespace = '', name } }) => ({ namespace, name }));
-}
-
-/** The characters of a tree: those of Unicode for terminals, ASCII otherwise. */
-interface Drawing {
-  readonly branch: string;
-  readonly lastBranch: string;
-  readonly trunk: string;
-  readonly gap: string;
-  readonly marks: Readonly<Record<Health, string>>;
-}
-
-const UNICODE: Drawing = {
+/** The characters of a tree on terminals. */
+const UNICODE = {
   ...{ branch: '├─ ', lastBranch: '└─ ', trunk: '│  ', gap: '   ' },
   marks: { ok: '✓', progress: '…', unknown: '?', warning: '!', wrong: '✗' },
 };
-const ASCII: Drawing = {
+const ASCII: typeof UNICODE = {
   ...{ branch: '|- ', lastBranch: '`- ', trunk: '|  ', gap: '   ' },
   marks: { ok: '[ok]', progress: '[..]', unknown: '[??]', warning: '[!!]', wrong: '[XX]' },
 };
-const STYLES: Readonly<Record<Health, Style>> = {
-  ok: 'green',
-  progress: 'cyan',
-  unknown: 'dim',
-  warning: 'yellow',
-  wrong: 'red',
-};
+const STYLES = { ok: 'green', progress: 'cyan', unknown: 'dim', warning: 'yellow', wrong: 'red' } as const;
 
 /** Formats a tree for people: a line for each object, and below it what is wrong and what to do. */
 function treeLines(root: TraceNode, isUnicode: boolean): Line[] {
   return nodeLines(root, isUnicode ? UNICODE : ASCII, { first: '', rest: '' });
 }
 
-function nodeLines(node: TraceNode, drawing: Drawing, { first, rest }: { first: string; rest: string }): Line[] {
+function nodeLines(node: TraceNode, drawing: typeof UNICODE, { first, rest }: { first: string; rest: string }): Line[] {
   const { kind, name, state, health, findings, children } = node;
   const style = STYLES[health];
   const head: Span[] = [first, { text: drawing.marks[health], style }, ` ${[kind, name].join(' ').trim()}: ${state}`];
@@ -197,6 +167,6 @@ function traceNetworks(
 }
 
 function restNode(count: number): TraceNode {
-  const findings: TraceFinding[] = [{ health: 'unknown', message: 'a VM that runs has at most 64 networks' }];
-  return traceNode({ kind: 'Network', name: '', state: `${count} more, not shown`, findings });
+  const finding = { health: 'unknown', message: 'a VM that runs has at most 64 networks' } as const;
+  return traceNode({ kind: 'Network', name: '', state: `${count} more, not shown`, findings: [finding] });
 }

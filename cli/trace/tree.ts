@@ -51,15 +51,8 @@ const MAX_NAME_LENGTH = 253 + 1 + 253;
  */
 function cleanText(text: string, maxLength = MAX_TEXT_LENGTH): string {
   // a text of megabytes is cut first
-  return escapeLine(
-    truncate(
-      text
-        .slice(0, 2 * maxLength)
-        .replaceAll(/\s+/g, ' ')
-        .trim(),
-      maxLength,
-    ),
-  );
+  const start = text.slice(0, 2 * maxLength).replaceAll(/\s+/g, ' ');
+  return escapeLine(truncate(start.trim(), maxLength));
 }
 
 /** Builds a node. Its health is that of its worst finding, or of a child that needs somebody to act. */
