@@ -128,10 +128,8 @@ export interface Cell extends Range {
 export function cellsOf(runs: readonly AddressRun[], { first, last }: Range, width: number): Cell[] {
   const size = (last - first) / BigInt(width) + 1n;
   const cells: Cell[] = [];
-  let index = Math.max(
-    0,
-    lastIndexWhere(runs, (run) => run.first <= first),
-  );
+  const start = lastIndexWhere(runs, (run) => run.first <= first);
+  let index = Math.max(0, start);
   for (let from = first; from <= last; from += size) {
     const to = from + size - 1n < last ? from + size - 1n : last;
     const inside: AddressRun[] = [];

@@ -9,7 +9,7 @@ import type { Line } from '../terminal.js';
 import { addressMapOf, formatRange } from './address-map.js';
 import { DEFAULT_WIDTH, subnetLines } from './pool-map.js';
 import { type Usage, familyUseOf, formatNamespaces, namespacesOf, problemsOf, usageBar } from './pools.js';
-import { countPool, largestFreeRange, topNamespaces, waitingClaims } from './summary.js';
+import { SpaceLeases, countFamily, largestFreeRange, topNamespaces, waitingClaims } from './summary.js';
 
 const MAX_SHOWN = 10;
 const MAX_BLOCKS_SHOWN = 8;
@@ -33,15 +33,17 @@ export function showPool(view: PoolUsageView): Output {
   const pool = requireValidPool(object);
   const blocks = view.blocks.filter((block) => block.pool === pool.name);
   const map = addressMapOf(pool, { leases, blocks }, now);
+  const ofSpace = new SpaceLeases(leases);
   const families = pool.families.map((family) => {
     const free = largestFreeRange(map, family);
     return {
-      ...familyUseOf(countPool(map, family), family),
+      ...familyUseOf(countFamily(pool, family, ofSpace, now), family),
       ...(free !== undefined && { largestFreeRange: formatRange(free, family) }),
     };
   });
   const namespaces = topNamespaces(leases, pool.name);
   const waiting = claims && waitingClaims(object, claims).map(objectKey);
+  const outside = map.outside.map(({ metadata }) => metadata.name);
   const isUnicode = columns !== undefined;
   const problems = problemsOf(object);
   return {
@@ -55,7 +57,7 @@ export function showPool(view: PoolUsageView): Output {
       topNamespaces: namespaces,
       waiting,
       blocks: blocks.map(({ cidr, node }) => ({ cidr: formatCidr(cidr), node })),
-      outside: map.outside.map(({ metadata }) => metadata.name),
+      outside,
       subnets: map.subnets.map(({ cidr, runs }) => ({
         cidr: formatCidr(cidr),
         ranges: runs.map((run) => ({
@@ -88,10 +90,7 @@ export function showPool(view: PoolUsageView): Output {
         blocks.map(({ cidr, node }) => `${formatCidr(cidr)}: ${node}`),
         MAX_BLOCKS_SHOWN,
       ),
-      ...listLines(
-        'Leases outside of its subnets',
-        map.outside.map(({ metadata }) => metadata.name),
-      ),
+      ...listLines('Leases outside of its subnets', outside),
     ],
   };
 }

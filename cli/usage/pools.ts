@@ -1,3 +1,4 @@
+import { omitUndefined } from '../../api/json.js';
 import { CAPACITY_STATES, type CapacityState, formatCount } from '../../addressing/address-states.js';
 import { type Family, formatFamily } from '../../addressing/address/address.js';
 import { toSafeNumber } from '../../addressing/address/ranges.js';
@@ -115,32 +116,19 @@ function usesOf(pools: readonly AddressPool[], { leases, blocks }: Usage, now: n
   const groups = groupBy(leases, ({ addressSpace }) => addressSpace);
   const spaces = new Map([...groups].map(([space, each]) => [space, new SpaceLeases(each)]));
   const byPool = groupBy(blocks, ({ pool }) => pool);
-  return pools
-    .map((pool) => useOf(pool, { spaces, blocks: byPool.get(pool.metadata.name)?.length ?? 0 }, now))
-    .sort((a, b) => (a.name < b.name ? -1 : 1));
-}
-
-function useOf(
-  pool: AddressPool,
-  { spaces, blocks }: { spaces: ReadonlyMap<string, SpaceLeases>; blocks: number },
-  now: number,
-): PoolUse {
-  const compiled = compilePool(pool);
-  const namespaces = namespacesOf(pool);
-  const common = {
-    name: pool.metadata.name,
-    network: pool.spec.network,
-    ...(namespaces !== undefined && { namespaces }),
-    blocks,
-    problems: problemsOf(pool),
-  };
-  if (!compiled.ok) return { ...common, families: [] };
-  const { families, addressSpace } = compiled.pool;
-  const leases = spaces.get(addressSpace) ?? new SpaceLeases([]);
-  return {
-    ...common,
-    families: families.map((family) => familyUseOf(countFamily(compiled.pool, family, leases, now), family)),
-  };
+  const uses = pools.map((object): PoolUse => {
+    const { name } = object.metadata;
+    const compiled = compilePool(object);
+    const pool = compiled.ok ? compiled.pool : undefined;
+    const ofSpace = spaces.get(pool?.addressSpace ?? '') ?? new SpaceLeases([]);
+    return omitUndefined({
+      ...{ name, network: object.spec.network, namespaces: namespacesOf(object) },
+      blocks: byPool.get(name)?.length ?? 0,
+      problems: problemsOf(object),
+      families: pool?.families.map((family) => familyUseOf(countFamily(pool, family, ofSpace, now), family)) ?? [],
+    });
+  });
+  return uses.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 function formatShare(share: number): string {

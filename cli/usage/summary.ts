@@ -12,14 +12,6 @@ import { type AddressMap, defaultTimesOf, leasedState, unleasedRuns } from './ad
 
 export type StateCounts = Readonly<Record<AddressState, bigint>>;
 
-/** Counts the addresses of a pool by state. @param family absent: both */
-export function countPool({ subnets }: Pick<AddressMap, 'subnets'>, family?: Family): StateCounts {
-  const chosen = subnets.filter(({ cidr }) => family === undefined || cidr.family === family);
-  const counts = noCounts();
-  for (const { first, last, state } of chosen.flatMap(({ runs }) => runs)) counts[state] += last - first + 1n;
-  return counts;
-}
-
 /** The leases of one address space. Many pools may share it, so no pool looks at the leases of the others one by one. */
 export class SpaceLeases {
   readonly #byPool: ReadonlyMap<string, readonly LeaseRecord[]>;
@@ -46,7 +38,7 @@ export class SpaceLeases {
 }
 
 /**
- * Counts the addresses of one family as {@link countPool} does, without a map: many pools of one address space may have the same addresses.
+ * Counts the addresses of one family by state, without a map: many pools of one address space may have the same addresses.
  * @param now milliseconds since the epoch
  */
 export function countFamily(pool: Pool, family: Family, leases: SpaceLeases, now: number): StateCounts {
