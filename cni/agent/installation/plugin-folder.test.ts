@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import type { Logger } from '../../../kube/log.js';
 import { docsUrl } from '../../../process/docs-url.js';
 import { ManualClock } from '../../../test/manual-clock.js';
-import { type PluginFolderMetrics, PluginFolder } from './plugin-folder.js';
+import { PluginFolder } from './plugin-folder.js';
 
 const HOST_PATH = '/opt/cni/bin';
 const INTERVAL_MS = 10_000;
@@ -37,7 +37,7 @@ describe('the check of the directory of CNI plugins', () => {
   function createFolder(): PluginFolder {
     const write = (_fields: object, message: string) => void logged.push(message);
     const log: Logger = { debug: write, info: write, warn: write, error: write, child: () => log };
-    const metrics: PluginFolderMetrics = { setUsable: (isUsable) => usable.push(isUsable) };
+    const metrics = { setUsable: (isUsable: boolean) => usable.push(isUsable) };
     const directory = { path, hostPath: HOST_PATH };
     const required = [['multus', 'multus-shim'], ['bridge']];
     return new PluginFolder({ from: root, directory, arch: process.arch, required, clock, log, metrics });

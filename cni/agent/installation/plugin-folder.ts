@@ -13,17 +13,13 @@ import { type InstallOptions, PLUGIN_NAME, type PluginDirectory, describeAccess,
 /** A check reads a few directory entries. */
 const CHECK_INTERVAL_MS = 10_000;
 
-export interface PluginFolderMetrics {
-  setUsable(isUsable: boolean): void;
-}
-
 /** Creates the metrics. Call it once in a process, because metric names are unique. */
-export function createPluginFolderMetrics(metrics: Pick<Metrics, 'gauge'>): PluginFolderMetrics {
+export function createPluginFolderMetrics(metrics: Pick<Metrics, 'gauge'>) {
   const usable = metrics.gauge(
     'cni_plugin_usable',
     "1 if the node's directory of CNI plugins has the agent's plugin and the plugins of --cni-required-plugins, otherwise 0.",
   );
-  return { setUsable: (isUsable) => usable.set(isUsable ? 1 : 0) };
+  return { setUsable: (isUsable: boolean) => usable.set(isUsable ? 1 : 0) };
 }
 
 interface PluginFolderOptions extends InstallOptions {
@@ -31,7 +27,7 @@ interface PluginFolderOptions extends InstallOptions {
   readonly required: readonly PluginAlternatives[];
   readonly clock: Pick<Clock, 'sleep'>;
   readonly log: Logger;
-  readonly metrics: PluginFolderMetrics;
+  readonly metrics: ReturnType<typeof createPluginFolderMetrics>;
 }
 
 /**
