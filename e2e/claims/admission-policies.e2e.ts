@@ -1,42 +1,8 @@
 import { expect } from 'chai';
-import { podInterfaceName } from '../../api/pod.js';
 import { describeStory, itOnBed } from '../../bed/story/describe.js';
 import { rejectionMessage } from '../../bed/story/rejection.js';
 
-const DATA = podInterfaceName('data');
-
 describeStory('A tenant with all rights in a namespace', (story) => {
-  it('can delete the claim of a VM, which still serves the running VM', async () => {
-    await story().network('blue');
-    await story().runVm('vm1', { data: 'blue' });
-    const tenant = await story().tenant();
-    await tenant.deleteClaim('vm1.data');
-    await story().waitControllerIdle();
-    expect((await story().waitForClaim('vm1.data')).metadata.deletionTimestamp).to.be.a('string');
-    expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
-  });
-
-  it('cannot set a reference to the claim of another VM on a launcher', async () => {
-    await story().network('blue');
-    await story().createVm('vm1', { data: 'blue' });
-    await story().createVm('vm2', { data: 'blue' });
-    await story().waitRunning('vm1');
-    await story().waitRunning('vm2');
-    const [launcher] = await story().launchers('vm1');
-    const tenant = await story().tenant();
-    const refusal = await tenant.networkElementRejection(launcher!, { 'ipam-claim-reference': 'vm2.data' });
-    expect(refusal).to.include('vm2.data').and.to.include('vm1.data');
-  });
-
-  it('cannot request addresses and reference a claim in one network element', async () => {
-    await story().network('blue');
-    await story().runVm('vm1', { data: 'blue' });
-    const [launcher] = await story().launchers('vm1');
-    const tenant = await story().tenant();
-    const refusal = await tenant.networkElementRejection(launcher!, { ips: ['10.0.0.9'] });
-    expect(refusal).to.include('ips').and.to.include('network.kubevirt.io/addresses');
-  });
-
   itOnBed('cannot overload Holdfast with a NAD that has many ranges and exclusions', async (bed) => {
     const processes = [bed.controller, bed.webhook, bed.ipam];
     const pids = processes.map(({ pid }) => pid);

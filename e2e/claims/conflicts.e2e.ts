@@ -54,7 +54,7 @@ describeStory('A claim that a user deletes', (story) => {
     await story().network('blue');
     await story().runVm('vm1', { data: 'blue' });
     const claim = await story().waitForClaim('vm1.data');
-    await story().claims.remove('vm1.data');
+    await (await story().tenant()).deleteClaim('vm1.data');
     await story().migrate('vm1', 'Succeeded');
     expect((await story().waitForClaim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
     expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);

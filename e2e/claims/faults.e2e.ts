@@ -61,34 +61,6 @@ describeOnBed('While the controller is down', (story, bed) => {
   });
 });
 
-describeOnBed('The API server', (story, bed) => {
-  it('may restart at any time, and work resumes', async () => {
-    await story().network('blue');
-    await story().createVm('vm1', { data: 'blue' });
-    await story().createVm('vm2', { data: 'blue' });
-    await bed().apiServer.kill();
-    await bed().apiServer.start();
-    await story().createVm('vm3', { data: 'blue' });
-    for (const name of ['vm1', 'vm2', 'vm3']) {
-      await story().waitRunning(name);
-      expect(await story().references(name)).to.deep.equal([{ [DATA]: `${name}.data` }]);
-    }
-    await story().deleteVm('vm2', 'Background');
-    await story().waitForClaims(['vm1.data', 'vm3.data']);
-  });
-
-  it('may lose its history by an etcd compaction, and the watches start again', async () => {
-    await story().network('blue');
-    await story().createVm('vm1', { data: 'blue' }, { running: false });
-    await story().waitForClaim('vm1.data');
-    await bed().etcdCompact();
-    await bed().apiServer.kill();
-    await bed().apiServer.start();
-    await story().createVm('vm2', { data: 'blue' }, { running: false });
-    await story().waitForClaims(['vm1.data', 'vm2.data']);
-  });
-});
-
 describeOnBed('A lost node', (story, bed) => {
   it('does not change the claim of its VM', async () => {
     await story().network('blue');

@@ -18,23 +18,9 @@ describeStory('A NAD', (story) => {
     expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
   });
 
-  it('may set allowPersistentIPs in a plugin of its list', async () => {
-    await story().network('blue', {
-      config: { cniVersion: '0.4.0', name: 'blue-net', plugins: [{ type: 'bridge', allowPersistentIPs: true }] },
-    });
-    await story().runVm('vm1', { data: 'blue' });
-    expect((await story().waitForClaim('vm1.data')).spec.network).to.equal('blue-net');
-  });
-
-  it('that is invalid does not affect a VM that does not use it', async () => {
-    await story().network('blue');
-    await story().network('unrelated', { config: '{ this is not JSON' });
-    await story().runVm('vm1', { data: 'blue' });
-    expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
-  });
-
   it('that is invalid affects only its own interface, and an event of the VM names the field', async () => {
     await story().network('blue');
+    await story().network('unrelated', { config: '{ this is not JSON' });
     const broken = { cniVersion: '0.4.0', name: 'broken-net', type: 'bridge', bridge: 'br-broken' };
     await story().network('broken', { config: { ...broken, allowPersistentIPs: 'yes' } });
     await story().runVm('vm1', { data: 'blue', other: 'broken' });
@@ -60,16 +46,6 @@ describeStory('A NAD', (story) => {
     expect(output.lines(false).map(textOf).join('\n')).to.include(words);
   });
 
-  it('that is missing is named in an event, and the claim is created after the NAD', async () => {
-    await story().network('blue');
-    await story().createVm('vm1', { data: 'blue', other: 'late' }, { running: false });
-    await story().waitForClaims(['vm1.data']);
-    const event = await story().waitForEvent('vm1', 'NetworkAttachmentNotFound');
-    expect(event.message).to.include(`${story().namespace}/late`);
-    await story().network('late');
-    await story().waitForClaims(['vm1.data', 'vm1.other']);
-  });
-
   it('that does not allow persistent IPs serves no request for addresses; nor does a network that the VM does not have: the VM hears of both', async () => {
     await story().network('blue');
     await story().network('plain', { persistent: false });
@@ -87,29 +63,6 @@ describeStory('A NAD', (story) => {
       'RequestedAddressesInvalid',
       /network "other": .*\/plain does not allow persistent IPs/,
     );
-  });
-
-  it('that allows persistent IPs later causes the claim to be created then', async () => {
-    await story().network('blue', { persistent: false });
-    await story().createVm('vm1', { data: 'blue' }, { running: false });
-    await story().waitControllerIdle();
-    expect(await story().claimNames()).to.deep.equal([]);
-    await story().network('blue', { persistent: true });
-    await story().waitForClaims(['vm1.data']);
-  });
-
-  it('that loses its flag does not affect existing claims until their VM is deleted', async () => {
-    await story().network('blue');
-    await story().runVm('vm1', { data: 'blue' });
-    const claim = await story().waitForClaim('vm1.data');
-    await story().network('blue', { persistent: false });
-    await story().restart('vm1');
-    expect((await story().waitForClaim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
-    expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
-    await story().runVm('vm2', { data: 'blue' });
-    expect(await story().claimNames()).to.deep.equal(['vm1.data']);
-    await story().deleteVm('vm1', 'Background');
-    await story().waitForClaims([]);
   });
 
   it('that is deleted does not affect existing claims', async () => {
