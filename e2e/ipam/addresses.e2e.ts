@@ -13,6 +13,8 @@ import { describeStory, itOnWire } from '../../bed/story/describe.js';
 import { until } from '../../bed/processes/wait.js';
 import { waitForWireAddresses } from '../../bed/story/wire/wire-addresses.js';
 
+const DATA = podInterfaceName('data');
+
 describeStory('The address of a VM', (story) => {
   it('is kept through stop, start, restart and migration, and is freed with the VM', async () => {
     await story().addresses.createNetwork('blue', ['10.20.0.0/29']);
@@ -20,13 +22,20 @@ describeStory('The address of a VM', (story) => {
     const mine = await story().addresses.waitForIPs('vm1.data');
     expect(mine).to.have.length(1);
     expect(mine[0]).to.match(/^10\.20\.0\.[1-6]\/29$/);
+    const claim = await story().waitForClaim('vm1.data');
+    const expectReference = async () => expect(await story().references('vm1')).to.deep.equal([{ [DATA]: 'vm1.data' }]);
+    await expectReference();
 
     await story().stop('vm1');
     await story().createVm('vm2', { data: 'blue' });
     expect(await story().addresses.waitForIPs('vm2.data')).not.to.deep.equal(mine);
     await story().start('vm1');
+    await expectReference();
     await story().restart('vm1');
+    await expectReference();
     await story().migrate('vm1', 'Succeeded');
+    await expectReference();
+    expect((await story().waitForClaim('vm1.data')).metadata.uid).to.equal(claim.metadata.uid);
     expect(await story().addresses.waitForIPs('vm1.data')).to.deep.equal(mine);
 
     const [other = ''] = await story().addresses.waitForIPs('vm2.data');
