@@ -51,9 +51,9 @@ describe('The network namespaces of the bed', () => {
   });
 
   it('let a guest take over an address, and detect duplicate IPv6 addresses', async () => {
-    await stage.createNetwork('guarded', bridgeNetwork('br1', { type: 'static' }, { enabledad: true }));
+    await stage.createNetwork('defended', bridgeNetwork('br1', { type: 'static' }, { enabledad: true }));
     const { location } = await networks.attach(
-      await stage.createPod('node-1', [{ name: 'guarded', ips: ['192.168.10.1/24'] }]),
+      await stage.createPod('node-1', [{ name: 'defended', ips: ['192.168.10.1/24'] }]),
     );
     await wire.flushAddresses(location, 'net1');
     await wire.setMac(location, 'net1', '02:00:00:00:00:07');
