@@ -128,6 +128,8 @@ describeStory('A network without allowPersistentIPs', (story) => {
     await wire.waitForAddresses(await wire.launcher('vm1'), DATA, addresses);
     await wire.waitReachable(await wire.launcher('vm2'), addresses);
     expect(await wire.addressOf(await wire.launcher('vm2'), DATA)).not.to.equal(addresses[0]);
+    await story().deleteVm('vm1', 'Background');
+    await story().waitForClaims([]);
   });
 });
 
