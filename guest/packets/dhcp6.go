@@ -108,7 +108,7 @@ func decideDHCP6(m *dhcpv6.Message, in dhcp6Case) (verdict dhcp6Verdict) {
 	case dhcpv6.MessageTypeSolicit:
 		if isForAll {
 			verdict = dhcp6Verdict{answer: dhcpv6.MessageTypeAdvertise, afterProbe: afterProbe, hasIAs: true}
-			if m.GetOneOption(dhcpv6.OptionRapidCommit) != nil {
+			if m.GetOneOption(dhcpv6.OptionRapidCommit) != nil && m.Options.OneIANA() != nil {
 				verdict.answer = answer6
 			}
 		}
@@ -169,8 +169,8 @@ func (r *responder) answerDHCP6(request *dhcpv6.Message, verdict dhcp6Verdict, g
 		reply.AddOption(client)
 	}
 	reply.AddOption(&dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionServerID, OptionData: r.config.Server.DUID})
-	if verdict.answer == dhcpv6.MessageTypeAdvertise {
-		// Else a client waits for other servers at its first start: section 18.2.1.
+	if verdict.answer == dhcpv6.MessageTypeAdvertise && request.Options.OneIANA() != nil {
+		// Else a client waits for other servers at its first start: section 18.2.1. Without an address to offer, it should wait.
 		reply.AddOption(&dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionPreference, OptionData: []byte{255}})
 	}
 	if verdict.hasIAs {

@@ -235,6 +235,19 @@ func TestAdvertiseHasThePreferenceThatEndsTheWait(t *testing.T) {
 	}
 }
 
+// A client of prefixes alone must not stop to wait for the server that has some.
+func TestSolicitWithoutAnAddressEndsNoWait(t *testing.T) {
+	w := newWorld(t)
+	w.obeyLines(`{"fresh":{"forMs":30000}}`)
+	rapid := &dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionRapidCommit}
+	for _, more := range [][]dhcpv6.Option{{}, {rapid}} {
+		got := w.expectReply6(from6(guestMAC, dhcpv6.MessageTypeSolicit, append(more, &dhcpv6.OptIAPD{})...))
+		if got.MessageType != dhcpv6.MessageTypeAdvertise || got.GetOneOption(dhcpv6.OptionPreference) != nil {
+			t.Fatalf("got %s", got)
+		}
+	}
+}
+
 func TestDeclineOfAnotherAddressIsNotReported(t *testing.T) {
 	w := newWorld(t)
 	w.hear(from6(guestMAC, dhcpv6.MessageTypeDecline, serverID(ownDUID), iaOf(1, "fd00:1::77")))

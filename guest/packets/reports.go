@@ -1,9 +1,66 @@
 package main
 
 import (
+	"cmp"
 	"net/netip"
+	"slices"
 	"time"
 )
+
+const countsEvery = 10 * time.Second
+
+// Reasons why a frame, a report or a probe is dropped.
+const (
+	dropUnknown   = "unknown"   // not from a guest of the table
+	dropLimited   = "limited"   // from somebody who sends too much
+	dropMalformed = "malformed" // not a whole message, or it names another MAC address
+	dropCorrupt   = "corrupt"   // a checksum is wrong
+	dropTaken     = "taken"     // another host has the address of the guest
+	dropLost      = "lost"      // by the kernel: the ring was full
+	dropUnsent    = "unsent"    // an answer that the kernel did not take
+	dropFailed    = "failed"    // a defect of this program
+	dropReports   = "reports"   // too much to report
+	dropQuestions = "questions" // too many probes at one time
+)
+
+// counter counts what happens until it is reported.
+type counter struct {
+	exchanges map[exchange]uint64
+	dropped   map[string]uint64
+	since     time.Time
+}
+
+func newCounter() counter {
+	return counter{exchanges: map[exchange]uint64{}, dropped: map[string]uint64{}}
+}
+
+func (r *responder) count(protocol, message, answer string) {
+	r.counter.exchanges[exchange{protocol, message, answer}]++
+}
+
+func (r *responder) drop(reason string) { r.counter.dropped[reason]++ }
+
+// reportCounts reports the counts that are due. Counts that nobody receives are kept.
+func (r *responder) reportCounts(now time.Time) {
+	if now.Sub(r.counter.since) < countsEvery {
+		return
+	}
+	r.counter.since = now
+	if lost := r.link.lost(); lost > 0 {
+		r.counter.dropped[dropLost] += lost
+	}
+	all := counts{Exchanges: []exchangeCount{}, Dropped: r.counter.dropped}
+	for what, count := range r.counter.exchanges {
+		all.Exchanges = append(all.Exchanges, exchangeCount{what, count})
+	}
+	slices.SortFunc(all.Exchanges, func(a, b exchangeCount) int {
+		return cmp.Or(cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.Message, b.Message), cmp.Compare(a.Answer, b.Answer))
+	})
+	if r.report(report{Counts: &all}) {
+		r.counter = newCounter()
+		r.counter.since = now
+	}
+}
 
 const (
 	// The same thing is reported once in this time.

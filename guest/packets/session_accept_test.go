@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"net"
+	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -35,5 +36,17 @@ func TestConnectionIsAcceptedAfterTheNodeHadNoFileDescriptorLeft(t *testing.T) {
 	listener.Close()
 	if err := <-ended; !errors.Is(err, net.ErrClosed) {
 		t.Fatalf("serving ended with %v", err)
+	}
+}
+
+func TestSocketIsForOwnerAndGroup(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "packets.sock")
+	for range 2 { // the second time it exists
+		if _, err := listen(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found, err := os.Stat(path); err != nil || found.Mode().Perm() != 0o660 {
+		t.Fatalf("%v %v", found, err)
 	}
 }

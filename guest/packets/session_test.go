@@ -258,18 +258,6 @@ func TestFirstCommandMustBeConfig(t *testing.T) {
 	session.expectEnd()
 }
 
-func TestSocketIsForOwnerAndGroup(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "packets.sock")
-	for range 2 { // the second time it exists
-		if _, err := listen(path); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if found, err := os.Stat(path); err != nil || found.Mode().Perm() != 0o660 {
-		t.Fatalf("%v %v", found, err)
-	}
-}
-
 func TestSlowReaderLosesReports(t *testing.T) {
 	one := &session{waiting: make(chan report, maxWaitingReports)}
 	all := &sessions{newest: one}
