@@ -1,34 +1,22 @@
 import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import { collectIntervalMs, minCooldownMs } from '../../addressing/lease/lease-times.js';
 import type { LeaseRecord } from '../../addressing/lease/lease.js';
-import type { IPAMClaim } from '../../api/ipam-claim.js';
-import type { PersistentIPsGate } from '../../cluster/persistent-ips-gate.js';
 import { isProofOfAbsence } from '../../kube/absence.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
 import type { IpamConfig } from '../../process/config/config.js';
 import { PeriodicTask } from '../../process/periodic-task.js';
-import type { ClaimPod, ClaimPods } from '../claims/running/claim-pods.js';
 import type { LeaseBook } from '../leases/lease-book.js';
 import { leaseTimesLookup } from './expiry-queue.js';
 import { Expiry, type ExpiryDeps } from './expiry.js';
-import { type FollowedCache, LeakSearch, type LeakSearchDeps } from './leak-search.js';
-import type { CollectorReport } from './report.js';
+import { LeakSearch, type LeakSearchDeps } from './leak-search.js';
 
-interface CollectorDeps {
+/** While the gate is closed, nothing is released or deleted. */
+interface CollectorDeps extends Omit<LeakSearchDeps, 'book' | 'agentNamespace' | 'collectAfterMs'> {
   readonly book: LeakSearchDeps['book'] & ExpiryDeps['book'] & UnseenLeaseDeps['book'];
-  readonly client: Pick<Client, 'get' | 'listAs' | 'create' | 'patch' | 'delete'>;
-  /** The informers of claims, launchers and nodes. */
-  readonly claims: FollowedCache<IPAMClaim>;
-  readonly pods: FollowedCache<ClaimPod>;
-  readonly nodes: LeakSearchDeps['nodes'];
-  readonly users: Pick<ClaimPods, 'podsOf'>;
   readonly directory: Pick<PoolDirectory, 'pool' | 'stateOf' | 'poolsOf'>;
   readonly clock: Clock;
-  readonly report: CollectorReport;
-  /** While it is closed, nothing is released or deleted. */
-  readonly gate: PersistentIPsGate;
   readonly config: Pick<IpamConfig, 'collectAfterMs' | 'agentNamespace' | 'maxStalenessMs' | 'featureGates'>;
 }
 

@@ -1,7 +1,7 @@
 import { type Address, readAllAddresses, sameAddress } from '../../addressing/address/address.js';
 import type { LeakCandidate } from '../../addressing/lease/leak-candidates.js';
 import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
-import type { LeaseOwner } from '../../api/address-lease.js';
+import { type LeaseOwner, describeLeaseOwner } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { isBeingDeleted, joinKey } from '../../api/meta.js';
 import { readAddressRequest } from '../claims/shown/claim-addresses.js';
@@ -78,8 +78,8 @@ function looksSurplus(lease: LeaseRecord, claim: IPAMClaim, owners: OwnerLookup)
 }
 
 /** For example `IPAMClaim vms/vm1.data (UID 123)`. */
-export function describeOwner({ kind, namespace, name, uid }: LeaseOwner): string {
-  return `${kind} ${joinKey(namespace, name)} (UID ${uid})`;
+export function describeOwner(owner: LeaseOwner): string {
+  return `${describeLeaseOwner(owner)} (UID ${owner.uid})`;
 }
 
 /** Everything that decides whether a claim needs one of its leases. */

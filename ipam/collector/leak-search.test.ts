@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import type { Pod } from '../../api/pod.js';
-import { LeakWorld } from './testing/leak-world.js';
+import { LeakWorld, READ_FAULTS } from './testing/leak-world.js';
 import { STATIC_UID, mirrorPod } from '../../test/objects/mirror-pod.js';
-import { LeakSearch } from './leak-search.js';
+import { LeakSearch, readLiveOwner } from './leak-search.js';
+import type { LeaseOwner } from '../../api/address-lease.js';
 
 const clockOf = (world: LeakWorld) => ({ now: () => world.now, wall: () => world.now });
 
@@ -212,5 +213,42 @@ describe('LeakSearch of the lease of a static pod', () => {
       world.put('pods', mirrorPod('u', { name: 'forged' }));
     });
     expect(collected).to.deep.equal(['orphan blue.10-0-0-1']);
+  });
+});
+
+describe('readLiveOwner', () => {
+  const owner = (uid: string): LeaseOwner => ({ kind: 'IPAMClaim', namespace: 'vms', name: 'c', uid });
+
+  it('finds an existing owner', async () => {
+    const world = new LeakWorld();
+    const { uid } = world.addClaim('c').metadata;
+    expect(await readLiveOwner(world.client, owner(uid!))).to.have.property('kind', 'alive');
+  });
+
+  it('reports an owner as gone if the API server does not find it', async () => {
+    expect(await readLiveOwner(new LeakWorld().client, owner('u'))).to.deep.equal({ kind: 'gone' });
+    const pod: LeaseOwner = { kind: 'Pod', namespace: 'vms', name: 'p', uid: 'u' };
+    expect(await readLiveOwner(new LeakWorld().client, pod)).to.deep.equal({ kind: 'gone' });
+  });
+
+  it('reports an owner as gone if another object has its name', async () => {
+    const world = new LeakWorld();
+    world.addClaim('c');
+    expect(await readLiveOwner(world.client, owner('earlier'))).to.deep.equal({ kind: 'gone' });
+  });
+
+  for (const mood of READ_FAULTS.filter((each) => each !== 'well')) {
+    it(`reports an owner as unknown if the API server is ${mood}`, async () => {
+      const world = new LeakWorld();
+      world.readFault = mood;
+      const live = await readLiveOwner(world.client, owner('u'));
+      expect(live.kind).to.equal('unknown');
+    });
+  }
+
+  it('reports an owner as unknown if the answer is not an object of the API server', async () => {
+    const client = { get: () => Promise.resolve({ metadata: { name: 'c' } }) };
+    const live = await readLiveOwner(client as never, owner('u'));
+    expect(live.kind).to.equal('unknown');
   });
 });

@@ -9,19 +9,7 @@ import { formatAddress } from '../../addressing/address/address.js';
 import { type LeaseRecord, isReservation, stateOf } from '../../addressing/lease/lease.js';
 import { type KeepReason, type LeakKind, type LeakedLease, describeOwner } from './leak-kind.js';
 
-/** The logs, metrics and events of the collector. */
-export interface CollectorReport {
-  /** Sets the number of leases that look leaked. */
-  candidates(count: number): void;
-  /** Removes what only the leader reports. */
-  clear(): void;
-  /** A leaked lease was released. @param claim the owner, if it exists */
-  collected(candidate: LeakedLease, claim?: IPAMClaim): void;
-  kept(candidate: LeakedLease, reason: KeepReason): void;
-  expired(lease: LeaseRecord): void;
-  /** A released lease could not be deleted, or made a reservation again. */
-  notExpired(lease: LeaseRecord, message: string): void;
-}
+export type CollectorReport = ReturnType<typeof createCollectorReport>;
 
 interface CollectorReportDeps {
   readonly log: Logger;
@@ -29,8 +17,8 @@ interface CollectorReportDeps {
   readonly events: Pick<EventRecorder, 'event'>;
 }
 
-/** Creates the report. Create only one per process, because metrics are registered once. */
-export function createCollectorReport({ log, metrics, events }: CollectorReportDeps): CollectorReport {
+/** Creates the logs, metrics and events of the collector. Create only one per process, because metrics are registered once. */
+export function createCollectorReport({ log, metrics, events }: CollectorReportDeps) {
   const candidates = metrics.gauge('leases_leak_candidates', 'Leases that may be leaked and are still being checked.');
   const collectedHelp = 'Leaked leases that were released, by kind of leak.';
   const collections = metrics.counter('leases_collected_total', collectedHelp, ['leak']);
@@ -44,28 +32,32 @@ export function createCollectorReport({ log, metrics, events }: CollectorReportD
   const clear = () => candidates.remove();
   clear();
   return {
-    candidates: (count) => candidates.set(count),
+    /** Sets the number of leases that look leaked. */
+    candidates: (count: number) => candidates.set(count),
+    /** Removes what only the leader reports. */
     clear,
-    collected: (candidate, claim) => {
+    /** A leaked lease was released. @param claim the owner, if it exists */
+    collected: (candidate: LeakedLease, claim?: IPAMClaim) => {
       collections.inc({ leak: candidate.leak });
       const message = describeCollection(candidate);
       log.warn({ lease: candidate.lease.metadata.name, leak: candidate.leak, owner: candidate.lease.owner }, message);
       for (const subject of [subjectOf(candidate), ...(claim === undefined ? [] : claimEventSubjects(claim))])
         events.event(subject, 'Normal', EventReason.LeaseCollected, message);
     },
-    kept: ({ lease, leak }, reason) => {
+    kept: ({ lease, leak }: LeakedLease, reason: KeepReason) => {
       kept.inc({ reason: reason.kind });
       const fields = { lease: lease.metadata.name, leak, owner: lease.owner };
       if (reason.kind === 'unknown')
         log.warn(fields, `keeping a lease that looks leaked: cannot check its owner: ${reason.why}`);
       else log.debug(fields, `keeping a lease that looked leaked: ${KEEP_REASONS[reason.kind]}`);
     },
-    expired: (lease) => {
+    expired: (lease: LeaseRecord) => {
       expiries.inc();
       const end = isReservation(lease) ? 'reserved again' : 'deleted';
       log.debug({ lease: lease.metadata.name }, `expired a ${stateOf(lease)} lease: it is ${end}`);
     },
-    notExpired: (lease, message) =>
+    /** A released lease could not be deleted, or made a reservation again. */
+    notExpired: (lease: LeaseRecord, message: string) =>
       log.warn({ lease: lease.metadata.name }, `cannot expire a ${stateOf(lease)} lease, trying again: ${message}`),
   };
 }
