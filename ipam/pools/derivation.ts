@@ -60,7 +60,8 @@ export type DerivationAction =
   | { kind: 'delete'; pool: AddressPool };
 
 export interface DerivationPlan {
-  actions: DerivationAction[];
+  /** Absent if nothing changes. */
+  action?: DerivationAction;
   events: NadEvent[];
   agreement: NadAgreement;
   /** The address space of the NAD in force, if its namespace may use it. */
@@ -95,7 +96,7 @@ export function* planDerivation(derivation: DerivationInput): Generator<undefine
   }
   if (action?.kind === 'update') events.push(...namespacesNotServedEvent(action, derivation));
   return {
-    actions: action === undefined ? [] : [action],
+    ...(action && { action }),
     events,
     agreement,
     ...(refused === undefined && { addressSpace: oldest.pool.addressSpace }),
@@ -239,24 +240,24 @@ function obstacleToMove(
 function planWithoutRequest(
   derivation: DerivationInput,
   invalid: readonly ParsedNad[],
-): Pick<DerivationPlan, 'actions' | 'agreement'> {
+): Pick<DerivationPlan, 'action' | 'agreement'> {
   const { pool, blockingLeases, network, namespace, nads } = derivation;
   const [broken] = invalid;
   if (broken !== undefined) {
     // a mistake in a NAD must not change the pool that its workloads use
     const message = `NAD ${objectKey(broken)} is invalid: the pool stays as it is. Correct the NAD`;
-    return { actions: [], agreement: { agree: false, reason: 'NetworkInvalid', message } };
+    return { agreement: { agree: false, reason: 'NetworkInvalid', message } };
   }
   const moving = nads.find(({ delegation }) => delegation.kind === 'other' && delegation.type === WHEREABOUTS_IPAM);
   if (pool !== undefined && moving !== undefined) {
     // such a pool is created before its NAD is migrated, so that addresses in use are leased by then
     const message = `NAD ${objectKey(moving)} still delegates to ${WHEREABOUTS_IPAM}: until it delegates to Holdfast, the pool serves no workloads through it`;
-    return { actions: [], agreement: { agree: false, reason: 'NetworkGone', message } };
+    return { agreement: { agree: false, reason: 'NetworkGone', message } };
   }
   const message = `No NAD of namespace ${namespace} and network ${network} requests this pool: it is deleted once none of its addresses is leased`;
   const agreement: NadAgreement = { agree: false, reason: 'NetworkGone', message };
   const isDue = pool !== undefined && isDerived(pool, derivation) && !isBeingDeleted(pool) && blockingLeases() === 0;
-  return { actions: isDue ? [{ kind: 'delete', pool }] : [], agreement };
+  return { ...(isDue && { action: { kind: 'delete', pool } }), agreement };
 }
 
 function isDerived(pool: AddressPool, { namespace, network }: DerivationInput): boolean {

@@ -13,20 +13,13 @@ export const MAX_DERIVED_POOLS_OF_NAMESPACE = 10;
 
 const FAMILY_LABELS: Readonly<Record<Family, string>> = { 4: 'ipv4', 6: 'ipv6' };
 
-/** Metrics of pools, which only the leader reports. */
-export interface PoolMetrics {
-  observed(pool: AddressPool, uses: readonly FamilyCounts[]): void;
-  /** Removes the series of a pool. */
-  forget(name: string): void;
-  /** Removes all series. */
-  clear(): void;
-}
+export type PoolMetrics = ReturnType<typeof createPoolMetrics>;
 
 /**
- * To be called once in a process, because it registers the names of the metrics.
+ * Creates the metrics of pools, which only the leader reports. To be called once in a process, because it registers their names.
  * @param maxDerived how many pools that are derived from NADs have series
  */
-export function createPoolMetrics(metrics: Pick<Metrics, 'gauge'>, maxDerived: number): PoolMetrics {
+export function createPoolMetrics(metrics: Pick<Metrics, 'gauge'>, maxDerived: number) {
   const addresses = metrics.gauge('ipam_pool_addresses', 'Addresses of a pool, by state. Their sum is the capacity.', [
     ...(['pool', 'nad_namespace', 'family', 'state'] as const),
   ]);
@@ -43,16 +36,14 @@ export function createPoolMetrics(metrics: Pick<Metrics, 'gauge'>, maxDerived: n
     'Pools derived from NADs that have no metrics because of --max-derived-pool-metrics, or of their number in one namespace.',
   );
   const slots = new DerivedPoolSlots(maxDerived);
-  /** By pool: the namespace of the NADs from which it was derived. */
-  const nadNamespaces = new Map<string, string>();
   const remove = (pool: string, family: string) => {
     capacity.remove({ pool, family });
-    const nad_namespace = nadNamespaces.get(pool) ?? '';
+    const nad_namespace = slots.namespaceOf(pool) ?? '';
     available.remove({ pool, nad_namespace, family });
     for (const { state } of COUNTS) addresses.remove({ pool, nad_namespace, family, state });
   };
   const report = ({ metadata: { name: pool }, spec: { stickyMAC } }: AddressPool, use: FamilyCounts) => {
-    const nad_namespace = nadNamespaces.get(pool) ?? '';
+    const nad_namespace = slots.namespaceOf(pool) ?? '';
     const family = FAMILY_LABELS[use.family];
     if (capacityOf(use) === 0n) {
       remove(pool, family);
@@ -65,25 +56,20 @@ export function createPoolMetrics(metrics: Pick<Metrics, 'gauge'>, maxDerived: n
       addresses.set({ pool, nad_namespace, family, state }, toSafeNumber(use[field]));
   };
   const forget = (pool: string) => {
+    for (const family of Object.values(FAMILY_LABELS)) remove(pool, family);
     slots.release(pool);
     leftOut.set(slots.leftOut);
-    for (const family of Object.values(FAMILY_LABELS)) remove(pool, family);
-    nadNamespaces.delete(pool);
   };
   return {
-    observed: (pool, uses) => {
+    observed: (pool: AddressPool, uses: readonly FamilyCounts[]) => {
       const { name } = pool.metadata;
       const namespace = nadNamespaceOf(pool);
-      if (namespace === undefined || slots.take(name, namespace)) {
-        if (namespace !== undefined) nadNamespaces.set(name, namespace);
-        for (const use of uses) report(pool, use);
-      }
+      if (namespace === undefined || slots.take(name, namespace)) for (const use of uses) report(pool, use);
       leftOut.set(slots.leftOut);
     },
     forget,
     clear: () => {
       slots.clear();
-      nadNamespaces.clear();
       addresses.reset();
       capacity.reset();
       available.reset();
@@ -97,7 +83,6 @@ class DerivedPoolSlots {
   readonly #max: number;
   /** Namespaces by pool. */
   readonly #taken = new Map<string, string>();
-  readonly #countOf = new Map<string, number>();
   readonly #leftOut = new Set<string>();
 
   constructor(max: number) {
@@ -109,33 +94,31 @@ class DerivedPoolSlots {
     return this.#leftOut.size;
   }
 
+  /** The namespace of a pool that has a slot. */
+  namespaceOf(pool: string): string | undefined {
+    return this.#taken.get(pool);
+  }
+
   /** Returns whether the pool has a slot now. */
   take(pool: string, namespace: string): boolean {
     if (this.#taken.has(pool)) return true;
-    const count = this.#countOf.get(namespace) ?? 0;
+    const count = [...this.#taken.values()].filter((each) => each === namespace).length;
     if (this.#taken.size >= this.#max || count >= MAX_DERIVED_POOLS_OF_NAMESPACE) {
       this.#leftOut.add(pool);
       return false;
     }
     this.#leftOut.delete(pool);
     this.#taken.set(pool, namespace);
-    this.#countOf.set(namespace, count + 1);
     return true;
   }
 
   release(pool: string): void {
     this.#leftOut.delete(pool);
-    const namespace = this.#taken.get(pool);
-    if (namespace === undefined) return;
     this.#taken.delete(pool);
-    const count = (this.#countOf.get(namespace) ?? 1) - 1;
-    if (count === 0) this.#countOf.delete(namespace);
-    else this.#countOf.set(namespace, count);
   }
 
   clear(): void {
     this.#taken.clear();
-    this.#countOf.clear();
     this.#leftOut.clear();
   }
 }

@@ -1,5 +1,5 @@
+import { describeLeaseOwner } from '../../api/address-lease.js';
 import { nameFirst } from '../../api/json.js';
-import { joinKey } from '../../api/meta.js';
 import { formatAddress } from '../../addressing/address/address.js';
 import { type LeaseRecord, stateOf } from '../../addressing/lease/lease.js';
 
@@ -27,5 +27,5 @@ function formatHolder(lease: NamedLease, reader: string | undefined): string {
   const { owner } = lease;
   if (owner === undefined || stateOf(lease) !== 'held') return stateOf(lease);
   const isShown = reader === undefined || owner.namespace === reader;
-  return isShown ? `${owner.kind} ${joinKey(owner.namespace, owner.name)}` : 'in another namespace';
+  return isShown ? describeLeaseOwner(owner) : 'in another namespace';
 }

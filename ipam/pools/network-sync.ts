@@ -7,7 +7,7 @@ import type { CallOptions, Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import type { Cache, Lister } from '../../kube/informers/cache.js';
 import type { SyncResult } from '../../kube/controller-loop.js';
-import { isRejected, messageOf } from '../../kube/errors.js';
+import { isAlreadyExists, isRejected, mayHaveActed, messageOf } from '../../kube/errors.js';
 import { LASTING_EVENT_MS } from '../../kube/events.js';
 import type { Logger } from '../../kube/log.js';
 import { runInSlices } from '../../kube/run-in-slices.js';
@@ -18,7 +18,7 @@ import { derivedPoolName } from '../../addressing/pool/derived-pool.js';
 import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import { isServingNamespace } from '../../addressing/directory/resolution.js';
 import { applyDerivation } from './apply.js';
-import { type DerivationPlan, planDerivation } from './derivation.js';
+import { type DerivationAction, type DerivationPlan, planDerivation } from './derivation.js';
 import type { NadEvents } from './pool-events.js';
 import { MAX_READ_NADS, type NadEvent } from './requested-pools.js';
 import { countBlockingLeases } from './status.js';
@@ -68,29 +68,39 @@ export async function syncNetwork(
   for (const event of events) nadEvents.record(event);
   const again = events.length > 0 ? { requeueAfterMs: LASTING_EVENT_MS } : undefined;
   if (!dependencies.isGateOpen()) return again;
-  for (const action of planned.actions) {
-    const { name } = action.pool.metadata;
-    if (action.kind === 'create') {
-      const { maxPools } = dependencies.rightsOf(network.namespace);
-      if (counts.of(network.namespace) >= maxPools) {
-        const message = `AddressPool ${name} is not created: ${poolLimitMessage(network.namespace, maxPools)}`;
-        nadEvents.record({ nad: action.nad, reason: EventReason.NetworkNotPermitted, message });
-        return { requeueAfterMs: LIMIT_RECHECK_MS };
-      }
-      counts.add(name, network.namespace);
-    }
-    dependencies.log.info({ pool: name, action: action.kind }, 'changing derived pool');
-    try {
-      await applyDerivation(action, dependencies.client, call);
-    } catch (error) {
-      counts.observed(name);
-      const refused = 'nad' in action && isRejected(error);
-      const message = `The API server rejected AddressPool ${name}: ${messageOf(error)}`;
-      if (refused) nadEvents.record({ nad: action.nad, reason: EventReason.PoolInvalid, message });
-      throw error;
-    }
+  const { action, notPermitted } = planned;
+  // a creation without an answer may not have been carried out, and is not wanted any more
+  if (action?.kind !== 'create') counts.observed(derivedPoolName(network.namespace, network.network));
+  const { maxPools } = dependencies.rightsOf(network.namespace);
+  if (action?.kind === 'create' && !counts.add(action.pool.metadata.name, network.namespace, maxPools)) {
+    const limit = poolLimitMessage(network.namespace, maxPools);
+    const message = `AddressPool ${action.pool.metadata.name} is not created: ${limit}`;
+    nadEvents.record({ nad: action.nad, reason: EventReason.NetworkNotPermitted, message });
+    return { requeueAfterMs: LIMIT_RECHECK_MS };
   }
-  return planned.notPermitted.length > 0 ? { requeueAfterMs: CONSENT_RECHECK_MS } : again;
+  if (action !== undefined) await change(action, { nadEvents, counts }, dependencies, call);
+  return notPermitted.length > 0 ? { requeueAfterMs: CONSENT_RECHECK_MS } : again;
+}
+
+async function change(
+  action: DerivationAction,
+  { nadEvents, counts }: Pick<NetworkSyncMemory, 'nadEvents' | 'counts'>,
+  { client, log }: NetworkSyncDependencies,
+  call: CallOptions,
+): Promise<void> {
+  const { name } = action.pool.metadata;
+  log.info({ pool: name, action: action.kind }, 'changing derived pool');
+  try {
+    await applyDerivation(action, client, call);
+  } catch (error) {
+    // without an answer, it may exist although the cache does not show it yet
+    if (!mayHaveActed(error) && !isAlreadyExists(error)) counts.observed(name);
+    if ('nad' in action && isRejected(error)) {
+      const message = `The API server rejected AddressPool ${name}: ${messageOf(error)}`;
+      nadEvents.record({ nad: action.nad, reason: EventReason.PoolInvalid, message });
+    }
+    throw error;
+  }
 }
 
 export function planNetwork(
@@ -133,18 +143,19 @@ export class DerivedPoolCounts {
     this.#pools = pools;
   }
 
-  of(namespace: string): number {
-    let count = this.#pools.byIndex(BY_NAD_NAMESPACE, namespace).length;
-    for (const [pool, of] of this.#created) if (of === namespace && this.#pools.get(pool) === undefined) count++;
-    return count;
-  }
-
-  /** To be called before the pool is created, because other workers create pools meanwhile. */
-  add(pool: string, namespace: string): void {
+  /**
+   * Counts a pool before it is created, because other workers create pools meanwhile.
+   * @returns false if the namespace has `max` other pools, or may have
+   */
+  add(pool: string, namespace: string, max: number): boolean {
+    const known = this.#pools.byIndex(BY_NAD_NAMESPACE, namespace).map(({ metadata }) => metadata.name);
+    const created = [...this.#created].flatMap(([name, of]) => (of === namespace ? name : []));
+    if (new Set([...known, ...created].filter((name) => name !== pool)).size >= max) return false;
     this.#created.set(pool, namespace);
+    return true;
   }
 
-  /** To be called when the cache shows the pool, or shows it no more, or it could not be created. */
+  /** To be called when the cache shows the pool, or shows it no more, or it was not created. */
   observed(pool: string): void {
     this.#created.delete(pool);
   }

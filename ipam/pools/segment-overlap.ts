@@ -1,5 +1,5 @@
 import { type Address, type Family, formatAddress } from '../../addressing/address/address.js';
-import type { Range } from '../../addressing/address/ranges.js';
+import { type Range, byFirst } from '../../addressing/address/ranges.js';
 import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import { compiledPool } from '../../addressing/directory/pool-state.js';
 import type { Pool } from '../../addressing/pool/pool.js';
@@ -37,7 +37,7 @@ function* overlapSteps(pools: Iterable<SegmentPool>): Generator<undefined, Map<s
   const spaces = new Set(all.map(({ pool }) => pool.addressSpace));
   if (spaces.size < 2) return found;
   for (const family of [4, 6] as const) {
-    const intervals = all.flatMap((owner) => intervalsOf(owner, family)).sort((a, b) => compare(a.first, b.first));
+    const intervals = all.flatMap((owner) => intervalsOf(owner, family)).sort(byFirst);
     const recordOverlap = ({ owner, first, last }: Interval, other: Interval) => {
       const isShared = other.first <= last && first <= other.last;
       if (!isShared || found.has(owner.pool.name)) return;
@@ -88,10 +88,6 @@ function* sweep(
 
 function spaceOf({ owner }: Interval): string {
   return owner.pool.addressSpace;
-}
-
-function compare(a: bigint, b: bigint): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /**

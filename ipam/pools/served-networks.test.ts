@@ -89,14 +89,17 @@ describe('the writer of the list of networks', () => {
   let tell: (change: ObjectChange<AddressPool>) => void;
   let writer: ServedNetworksWriter;
   const cache = cacheOf<AddressPool>([]);
+  let logged: string[];
 
   beforeEach(async () => {
     clock = new ManualClock(0);
     stored = new StoredList();
+    logged = [];
+    const log = { ...silentLogger, error: (_fields: object, message: string) => void logged.push(message) };
     for (const key of cache.keys()) cache.delete(key);
     const pools = { cache, onChange: (handler: typeof tell) => void (tell = handler) };
     const config = { namespace: 'holdfast-system' };
-    writer = new ServedNetworksWriter({ client: stored.client, config, pools, clock, log: silentLogger });
+    writer = new ServedNetworksWriter({ client: stored.client, config, pools, clock, log });
     writer.start();
     await clock.untilAlarmsSet();
   });
@@ -151,6 +154,20 @@ describe('the writer of the list of networks', () => {
     stored.data = { 'network.other': 'other/other/ *' };
     await afterMs(31_000);
     expect(stored.data).to.deep.equal({ complete: 'true' });
+  });
+
+  it('logs a failure once while it lasts, although it tries again each second', async () => {
+    put(adminPool('a'));
+    const failing = async (message: string) => {
+      stored.failure = new Error(message);
+      await afterMs(1_000);
+    };
+    for (const message of ['no answer', 'no answer', 'forbidden']) await failing(message);
+    await afterMs(1_000);
+    expect(stored.data).to.have.property('network.blue');
+    put(adminPool('b'));
+    await failing('forbidden');
+    expect(logged.map((message) => message.replace(/.*: /, ''))).to.deep.equal(['no answer', 'forbidden', 'forbidden']);
   });
 
   it('tries again after a conflict', async () => {

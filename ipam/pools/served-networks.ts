@@ -31,6 +31,8 @@ export class ServedNetworksWriter extends PeriodicTask {
   readonly #deps: ServedNetworksDeps;
   /** Aborted when a pool has changed since the last write. */
   #changed = new AbortController();
+  /** Why the last write failed, as it was logged. */
+  #problem: string | undefined;
 
   constructor(deps: ServedNetworksDeps) {
     super({ clock: deps.clock, pauseMs: PAUSE_MS, run: (signal) => this.#runOnce(signal) });
@@ -62,13 +64,12 @@ export class ServedNetworksWriter extends PeriodicTask {
     this.#changed = new AbortController();
     try {
       await this.#write(signal);
+      this.#problem = undefined;
     } catch (error) {
       this.#changed.abort();
-      if (signal.aborted || isConflict(error)) return;
-      log.error(
-        {},
-        `cannot write the networks of pools to ConfigMap ${SERVED_NETWORKS_CONFIG_MAP}: ${messageOf(error)}`,
-      );
+      if (signal.aborted || isConflict(error) || messageOf(error) === this.#problem) return;
+      this.#problem = messageOf(error);
+      log.error({}, `cannot write the networks of pools to ConfigMap ${SERVED_NETWORKS_CONFIG_MAP}: ${this.#problem}`);
     }
   }
 

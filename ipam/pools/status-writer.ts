@@ -1,6 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type AddressPool, type AddressPoolStatus, familyCountsOf } from '../../api/address-pool.js';
 import { type Condition, isNewer } from '../../api/meta.js';
-import { COUNTS } from '../../addressing/address-states.js';
 import type { CallOptions, Client } from '../../kube/client.js';
 import type { Clock, Random } from '../../kube/clock.js';
 import { ADDRESS_POOLS } from '../../kube/resources.js';
@@ -82,7 +82,7 @@ export class PoolStatusWriter {
       ...rest,
       conditions: withTransitionTimes(conditions, known?.conditions, this.#clock.wall()),
     };
-    if (known !== undefined && comparisonText(known) === comparisonText(status)) return { transitions: [] };
+    if (isDeepStrictEqual(known, status)) return { transitions: [] };
     const last = this.#last.get(name);
     const sent: LastWrite =
       last?.uid === uid && last !== undefined ? { ...last, at } : { uid, at, immediateTransitions: 0 };
@@ -157,25 +157,4 @@ function transitionsOf(after: readonly Condition[] = [], before: readonly Condit
     const known = before.find((condition) => condition.type === type);
     return known?.status !== status || known.reason !== reason;
   });
-}
-
-/** Equal texts mean that readers of the status see no difference. */
-function comparisonText(status: AddressPoolStatus): string {
-  const { observedGeneration, heldByStopped, blocks, draining, ipv4, ipv6, conditions = [] } = status;
-  const told = conditions.map(({ type, status: value, reason, message, lastTransitionTime }) => [
-    type,
-    value,
-    reason,
-    message,
-    lastTransitionTime,
-  ]);
-  const lent = blocks && [blocks.total, blocks.full, blocks.lent, blocks.current];
-  return JSON.stringify([
-    observedGeneration,
-    heldByStopped,
-    draining,
-    ...[status, ipv4, ipv6].map((of) => of && [of.capacity, ...COUNTS.map(({ field }) => of[field])]),
-    lent,
-    told,
-  ]);
 }

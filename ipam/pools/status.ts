@@ -93,16 +93,27 @@ export interface PoolStatusInput {
 export function conditionsOf(input: PoolStatusInput): DesiredCondition[] {
   const { state, agreement, overlap, usedByOthers, notPermitted = [] } = input;
   const conditions = [readyCondition(input), conflictCondition(input)];
-  if (agreement !== undefined) conditions.push(agreementCondition(agreement));
-  if (notPermitted.length > 0) conditions.push(permissionCondition(notPermitted));
-  if (state.kind === 'closing') conditions.push(deletionCondition(input));
-  if (overlap !== undefined) conditions.push(overlapCondition(overlap));
-  if (usedByOthers !== undefined) conditions.push(usedByOthersCondition(usedByOthers));
+  const add = (condition: DesiredCondition) => conditions.push(condition);
+  if (agreement !== undefined) {
+    const { agree, reason, message } = agreement;
+    add({ type: PoolCondition.NetworksAgree, status: agree ? 'True' : 'False', reason, message });
+  }
+  if (notPermitted.length > 0) {
+    const message = describeProblems(notPermitted);
+    add({ type: PoolCondition.NotPermitted, status: 'True', reason: 'AdministratorRequired', message });
+  }
+  if (state.kind === 'closing') add(deletionCondition(input));
+  // the pool serves nevertheless: otherwise one tenant could switch off the pool of another
+  if (overlap !== undefined)
+    add({ type: PoolCondition.OverlapsOnWire, status: 'True', reason: 'OtherAddressSpace', message: overlap });
+  // pools that existed before this one continue to serve, because the administrator may have meant it
+  if (usedByOthers !== undefined)
+    add({ type: PoolCondition.UsedByOthers, status: 'True', reason: 'NamespaceNotServed', message: usedByOthers });
   const draining =
     state.kind === 'served' && drainingCondition(state.pool, input.usage, (name) => input.leases.get(name));
-  if (draining) conditions.push(draining);
+  if (draining) add(draining);
   const stopped = state.kind === 'served' && probingCondition(state.pool, input.quarantined);
-  if (stopped) conditions.push(stopped);
+  if (stopped) add(stopped);
   return conditions;
 }
 
@@ -171,25 +182,6 @@ function conflictCondition({ state, adminOverride }: PoolStatusInput): DesiredCo
   return { type, status: 'False', reason: 'NoConflict', message: 'No other pool serves the users of this pool' };
 }
 
-function agreementCondition({ agree, reason, message }: NadAgreement): DesiredCondition {
-  return { type: PoolCondition.NetworksAgree, status: agree ? 'True' : 'False', reason, message };
-}
-
-function permissionCondition(problems: readonly NetworkConfigProblem[]): DesiredCondition {
-  const message = describeProblems(problems);
-  return { type: PoolCondition.NotPermitted, status: 'True', reason: 'AdministratorRequired', message };
-}
-
-/** The pool serves nevertheless: otherwise one tenant could switch off the pool of another. */
-function overlapCondition(message: string): DesiredCondition {
-  return { type: PoolCondition.OverlapsOnWire, status: 'True', reason: 'OtherAddressSpace', message };
-}
-
-/** Pools that existed before this one continue to serve, because the administrator may have meant it. */
-function usedByOthersCondition(message: string): DesiredCondition {
-  return { type: PoolCondition.UsedByOthers, status: 'True', reason: 'NamespaceNotServed', message };
-}
-
 function deletionCondition({ usage, leases, agreement, fenceMs }: PoolStatusInput): DesiredCondition {
   const type = PoolCondition.DeletionBlocked;
   const total = countBlockingLeases(usage);
@@ -211,6 +203,7 @@ export function countBlockingLeases(usage: LeaseCounts): number {
   return usage.in('held') + usage.in('reserved');
 }
 
+/** Lazily: a message names a few leases of a pool that may have 100,000. */
 function* unreleased(leases: Iterable<LeaseRecord>): Iterable<LeaseRecord> {
   for (const lease of leases) if (isHeldOrReserved(lease)) yield lease;
 }

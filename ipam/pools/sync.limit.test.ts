@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { TransportError } from '../../kube/errors.js';
+import { apiError } from '../../test/api-errors.js';
 import { holdfastConfig, nad } from '../../test/objects/pool-objects.js';
 import { PoolsWorld } from './testing/pools-world.js';
 
@@ -46,6 +48,33 @@ describe('the number of pools that are derived from NADs of one namespace', () =
     const sync = world.elect();
     await Promise.all([1, 2, 3].map((n) => sync(`vms/n${n}`)));
     expect(poolsOf('vms')).to.deep.equal(['n1.vms', 'n2.vms']);
+  });
+
+  it('includes a pool whose creation got no answer until it is created again', async () => {
+    const sync = world.elect();
+    world.failure = new TransportError('deadline', 'no answer');
+    await sync('vms/n1').catch(() => undefined);
+    for (const n of [2, 3]) await sync(`vms/n${n}`);
+    expect(poolsOf('vms')).to.deep.equal(['n2.vms']);
+    await sync('vms/n1');
+    expect(poolsOf('vms')).to.deep.equal(['n1.vms', 'n2.vms']);
+  });
+
+  it('no longer includes such a pool when its NAD is deleted', async () => {
+    const sync = world.elect();
+    world.failure = new TransportError('deadline', 'no answer');
+    await sync('vms/n1').catch(() => undefined);
+    world.dropNad('vms/n1');
+    for (const n of [1, 2, 3]) await sync(`vms/n${n}`);
+    expect(poolsOf('vms')).to.deep.equal(['n2.vms', 'n3.vms']);
+  });
+
+  it('does not include a pool that the API server rejected', async () => {
+    const sync = world.elect();
+    world.failure = apiError(403, 'Forbidden', 'Forbidden', 'n1.vms');
+    await sync('vms/n1').catch(() => undefined);
+    for (const n of [2, 3]) await sync(`vms/n${n}`);
+    expect(poolsOf('vms')).to.deep.equal(['n2.vms', 'n3.vms']);
   });
 
   it('is counted again after a minute, so that a NAD gets the place of another one', async () => {

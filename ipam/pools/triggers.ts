@@ -14,7 +14,7 @@ import type { PoolUsage } from './usage.js';
 
 /** Maps changes to the keys that must be synced: names of pools, and `namespace/network` of NADs. */
 
-interface ChangeSource<S> {
+export interface ChangeSource<S> {
   onChange(handler: (change: S) => void): void;
 }
 
