@@ -158,12 +158,12 @@ export class SelfSignedCertificate implements CertificateSource {
     const { names, clock, log, metrics } = this.#options;
     try {
       // loaded now, because only self-signed certificates need it in some processes
-      const { generateKeys, makeSelfSignedCertificate } = await import('./certificates.js');
+      const { generateKeys, makeServingCertificate } = await import('./certificates.js');
       const keys = await generateKeys();
       const now = clock.wall();
       const serial = randomBytes(SERIAL_BYTES).toString('hex');
       const validity = { notBefore: now - BACKDATE_MS, notAfter: now + LIFETIME_MS };
-      const cert = makeSelfSignedCertificate({ keys, ...validity, serial }, names);
+      const cert = makeServingCertificate({ keys, ...validity, serial }, undefined, names);
       use({ cert, key: keys.privateKey });
       this.#cert = cert;
       this.#madeAt = now;

@@ -51,39 +51,29 @@ export function makeAuthority(input: CertificateInput): string {
 
 /**
  * Creates a serving certificate.
+ * @param issuer undefined: its own key signs it
  * @param names DNS names and IP addresses
  */
-export function makeServingCertificate(input: CertificateInput, issuer: Issuer, names: readonly string[]): string {
+export function makeServingCertificate(
+  input: CertificateInput,
+  issuer: Issuer | undefined,
+  names: readonly string[],
+): string {
   const certificate = beginCertificate(input);
-  const authority = forge.pki.certificateFromPem(issuer.cert);
-  certificate.setSubject([{ name: 'commonName', value: 'holdfast' }]);
-  certificate.setIssuer(authority.subject.attributes);
-  const keyIdentifier = authority.generateSubjectKeyIdentifier().getBytes();
-  certificate.setExtensions([...servingExtensions(names), { name: 'authorityKeyIdentifier', keyIdentifier }]);
-  return sign(certificate, issuer.key);
-}
-
-/**
- * Creates a serving certificate that its own key signs.
- * @param names DNS names and IP addresses
- */
-export function makeSelfSignedCertificate(input: CertificateInput, names: readonly string[]): string {
-  const certificate = beginCertificate(input);
-  const name = [{ name: 'commonName', value: 'holdfast' }];
-  certificate.setSubject(name);
-  certificate.setIssuer(name);
-  certificate.setExtensions(servingExtensions(names));
-  return sign(certificate, input.keys.privateKey);
-}
-
-function servingExtensions(names: readonly string[]): object[] {
-  return [
+  const authority = issuer && forge.pki.certificateFromPem(issuer.cert);
+  const keyIdentifier = authority?.generateSubjectKeyIdentifier().getBytes();
+  const subject = [{ name: 'commonName', value: 'holdfast' }];
+  certificate.setSubject(subject);
+  certificate.setIssuer(authority?.subject.attributes ?? subject);
+  certificate.setExtensions([
     { name: 'basicConstraints', critical: true, cA: false },
     { name: 'keyUsage', critical: true, digitalSignature: true, keyEncipherment: true },
     { name: 'extKeyUsage', serverAuth: true },
     { name: 'subjectAltName', altNames: names.map(altName) },
     { name: 'subjectKeyIdentifier' },
-  ];
+    ...(keyIdentifier === undefined ? [] : [{ name: 'authorityKeyIdentifier', keyIdentifier }]),
+  ]);
+  return sign(certificate, issuer?.key ?? input.keys.privateKey);
 }
 
 function beginCertificate({ keys, notBefore, notAfter, serial }: CertificateInput): forge.pki.Certificate {
