@@ -35,21 +35,35 @@ export interface CapacityDecision {
   rechecks: readonly Recheck[];
 }
 
+/** No pod that runs has so many requests and limits, but a tenant can send a review with more. A container counts as one. */
+export const MAX_POD_RESOURCES = 4_096;
+
 /**
  * Adds requests for the addresses that a pod needs: one for each interface without a claim if nodes show the capacity of its pool. An interface
  * with a claim has its address on every node: a request would block the owner of the last address. Pure and idempotent.
  */
 export function reviewCapacity(review: CapacityReview, context: CapacityContext): CapacityDecision {
   const rechecks: Recheck[] = [];
+  const uncounted = (why: string): CapacityDecision => {
+    return { patch: [], warnings: [`the scheduler does not count the addresses of this pod: ${why}`], rechecks };
+  };
+  if (countResources(review) > MAX_POD_RESOURCES)
+    return uncounted(`its containers have more than ${MAX_POD_RESOURCES} requests and limits`);
   try {
     const desired = desiredRequests(review, context, (recheck) => rechecks.push(recheck));
     const patch = desired === undefined ? [] : patchOf(review, desired);
     return { patch, warnings: [], rechecks };
   } catch (error) {
     if (!(error instanceof NetworkSelectionError)) throw error;
-    const warning = `the scheduler does not count the addresses of this pod: annotation ${NETWORKS_ANNOTATION} is invalid: ${error.message}`;
-    return { patch: [], warnings: [warning], rechecks };
+    return uncounted(`annotation ${NETWORKS_ANNOTATION} is invalid: ${error.message}`);
   }
+}
+
+function countResources({ spec }: CapacityReview): number {
+  return recordsIn(asRecord(spec).containers).reduce((sum, container) => {
+    const { requests, limits } = resourcesOf(container);
+    return sum + 1 + Object.keys(requests).length + Object.keys(limits).length;
+  }, 0);
 }
 
 type RequestCounts = ReadonlyMap<string, number>;

@@ -3,7 +3,7 @@ import { LAUNCHER_CREATOR } from '../api/names.js';
 import { controllingVmi } from '../api/pod.js';
 import type { Clock } from '../kube/clock.js';
 import type { Logger } from '../kube/log.js';
-import { type AdmissionRequest, type AdmissionResponse, MalformedObjectError, Reviewer } from '../admission/review.js';
+import { type AdmissionRequest, type AdmissionResponse, Reviewer } from '../admission/review.js';
 import { annotationPath } from './networks-annotation.js';
 import { readPod } from './reviewed-pod.js';
 import type { KubeVirtControllerSource } from '../cluster/kubevirt-controller.js';
@@ -45,17 +45,11 @@ export class LauncherAdmission extends Reviewer {
         code: 400,
       };
     }
-    try {
-      const pod = readPod(object, 'request.object');
-      const oldPod = operation === 'UPDATE' ? readPod(oldObject, 'request.oldObject') : undefined;
-      const requester = { username: request.username, kubevirt: this.#options.kubevirt.controller() };
-      const review: PodReview = { operation, namespace: request.namespace, pod, oldPod, requester };
-      const decision = await this.#options.podReviewer.review(review);
-      return this.#answerFor(review, decision);
-    } catch (error) {
-      if (!(error instanceof MalformedObjectError)) throw error;
-      return { allowed: false, reason: error.message, code: 400 };
-    }
+    const pod = readPod(object, 'request.object');
+    const oldPod = operation === 'UPDATE' ? readPod(oldObject, 'request.oldObject') : undefined;
+    const requester = { username: request.username, kubevirt: this.#options.kubevirt.controller() };
+    const review: PodReview = { operation, namespace: request.namespace, pod, oldPod, requester };
+    return this.#answerFor(review, await this.#options.podReviewer.review(review));
   }
 
   #answerFor({ operation, namespace, pod, requester }: PodReview, decision: PodDecision): AdmissionResponse {

@@ -5,13 +5,9 @@ import type { Recheck } from '../cluster/cluster-view.js';
 /** The API server waits 2 s for the webhook. */
 const CAPACITY_SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 2];
 
-export interface WebhookMetrics extends AdmissionMetrics {
-  readLive: (kind: Recheck['kind'], result: 'found' | 'absent' | 'failed') => void;
-  /** Counts one review of a pod that needs addresses. */
-  capacityReviewed: AdmissionMetrics['reviewed'];
-}
+export type WebhookMetrics = ReturnType<typeof createWebhookMetrics>;
 
-export function createWebhookMetrics(metrics: Metrics): WebhookMetrics {
+export function createWebhookMetrics(metrics: Metrics) {
   const liveReads = metrics.counter(
     'webhook_live_reads_total',
     'Live reads (rechecks) of objects before a negative answer, because the cache may be stale, by kind and result.',
@@ -24,7 +20,9 @@ export function createWebhookMetrics(metrics: Metrics): WebhookMetrics {
   );
   return {
     ...createAdmissionMetrics(metrics, { prefix: 'webhook', subjects: 'pods' }),
-    readLive: (kind, result) => liveReads.inc({ kind, result }),
-    capacityReviewed: (operation, result, seconds) => capacityReviews.observe({ operation, result }, seconds),
+    readLive: (kind: Recheck['kind'], result: 'found' | 'absent' | 'failed') => liveReads.inc({ kind, result }),
+    /** Counts one review of a pod that needs addresses. */
+    capacityReviewed: ((operation, result, seconds) =>
+      capacityReviews.observe({ operation, result }, seconds)) satisfies AdmissionMetrics['reviewed'],
   };
 }
