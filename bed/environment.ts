@@ -65,15 +65,14 @@ export async function startEnvironment(
 
 /**
  * A bed on which the shipped manifests are applied and all processes are ready.
- * @param options.isBuilt skips the build, which would replace the files of processes that run
+ * @param isBuilt skips the build, which would replace the files of processes that run
  */
 export async function startBedWithHoldfast(
   progress: (line: string) => void,
-  options: { nodes?: number; isBuilt?: boolean } = {},
+  { isBuilt = false }: { isBuilt?: boolean } = {},
 ): Promise<BedWithHoldfast> {
-  const { isBuilt = false, ...bedOptions } = options;
   if (!isBuilt) await buildHoldfast();
-  const bed = await startBed({ progress, ...bedOptions });
+  const bed = await startBed({ progress });
   try {
     const [webhookPort = 0, ipamPort = 0] = await findFreePorts(2);
     const ports = { webhook: webhookPort, ipam: ipamPort };
