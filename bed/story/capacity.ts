@@ -15,6 +15,9 @@ interface Node extends KubeObject {
   status?: { allocatable?: Record<string, string> };
 }
 
+/** Shorter than the --publish-interval of the bed, after which a wrong value may be corrected. */
+const LOOK_EVERY_MS = 100;
+
 /** Reads the advertised capacity of one pool, and compares it with its free addresses. */
 export class CapacityStory {
   readonly #story: Story;
@@ -184,7 +187,7 @@ async function observeDuring(act: () => Promise<void>, look: () => Promise<strin
     while (!over.signal.aborted) {
       // the API server may be down
       found.push(...(await look().catch(() => [])));
-      await pause(20);
+      await pause(LOOK_EVERY_MS);
     }
   })();
   try {

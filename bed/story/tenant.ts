@@ -98,15 +98,6 @@ export class Tenant {
     await this.#client.delete(IPAM_CLAIMS, { namespace: this.#namespace, name });
   }
 
-  /** Tries to change the first network element of a pod. */
-  async networkElementRejection(pod: Pod, change: object): Promise<string> {
-    const elements = JSON.parse(pod.metadata.annotations?.[NETWORKS_ANNOTATION] ?? '[]') as object[];
-    const networks = JSON.stringify([{ ...elements[0], ...change }, ...elements.slice(1)]);
-    const ref = { namespace: this.#namespace, name: pod.metadata.name };
-    const body = { metadata: { annotations: { [NETWORKS_ANNOTATION]: networks } } };
-    return rejectionMessage(this.#client.patch(PODS, ref, { type: 'merge', body }));
-  }
-
   async close(): Promise<void> {
     await this.#client.transport.close();
   }

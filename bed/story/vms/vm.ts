@@ -2,7 +2,7 @@ import type { VirtualMachine, VirtualMachineInstance, VmDhcpOptions, VmNetwork }
 import type { KubeObject } from '../../../api/meta.js';
 import { controllingVmi, isTerminal, type Pod } from '../../../api/pod.js';
 import type { Client, DeleteOptions } from '../../../kube/client.js';
-import type { ObjectRef } from '../../../kube/resource.js';
+import { messageOf } from '../../../kube/errors.js';
 import { PODS, VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES } from '../../../kube/resources.js';
 import { untilValue } from '../../processes/wait.js';
 
@@ -105,24 +105,28 @@ export async function callSubresource(
 }
 
 /** Waits until a VMI of this name runs. */
-export function waitRunning(client: Client, ref: ObjectRef): Promise<VirtualMachineInstance> {
+export function waitRunning(client: Client, ref: { namespace: string; name: string }): Promise<VirtualMachineInstance> {
   return waitForVmi(client, ref, 'to run', (vmi) => vmi.status?.phase === 'Running' && !vmi.metadata.deletionTimestamp);
 }
 
-/** Waits until the VMI exists and is as described. */
+/** Waits until the VMI exists and is as described. The error says how VM, VMI and launchers are. */
 export async function waitForVmi(
   client: Client,
-  ref: ObjectRef,
+  ref: { namespace: string; name: string },
   description: string,
   isRight: (vmi: VirtualMachineInstance) => boolean,
 ): Promise<VirtualMachineInstance> {
-  const vmi = await untilValue(
-    `VMI ${ref.name} ${description}`,
-    () => client.find(VIRTUAL_MACHINE_INSTANCES, ref),
-    (found) => found !== undefined && isRight(found),
-    { timeoutMs: 60_000 },
-  );
-  return vmi!;
+  try {
+    const vmi = await untilValue(
+      `VMI ${ref.name} ${description}`,
+      () => client.find(VIRTUAL_MACHINE_INSTANCES, ref),
+      (found) => found !== undefined && isRight(found),
+      { timeoutMs: 60_000 },
+    );
+    return vmi!;
+  } catch (error) {
+    throw new Error(`${JSON.stringify(await partsOf(client, ref))}: ${messageOf(error)}`, { cause: error });
+  }
 }
 
 /** The launcher pods of a VM that have not ended, oldest first. */
@@ -144,25 +148,37 @@ export async function waitGone(
 ): Promise<void> {
   await untilValue(
     `VM ${ref.name} to be gone`,
-    async () => {
-      const [vm, vmi, pods] = await Promise.all([
-        client.find(VIRTUAL_MACHINES, ref),
-        client.find(VIRTUAL_MACHINE_INSTANCES, ref),
-        launchers(client, ref),
-      ]);
-      return [...remains('VM', vm), ...remains('VMI', vmi), ...pods.flatMap((pod) => remains('pod', pod))];
-    },
+    () => partsOf(client, ref),
     (left) => left.length === 0,
     { timeoutMs },
   );
 }
 
-function remains(kind: string, object: (KubeObject & { status?: unknown }) | undefined): object[] {
+/** What there is of a VM, and what its parts wait for. */
+export async function partsOf(client: Client, ref: { namespace: string; name: string }): Promise<object[]> {
+  const [vm, vmi, pods] = await Promise.all([
+    client.find(VIRTUAL_MACHINES, ref),
+    client.find(VIRTUAL_MACHINE_INSTANCES, ref),
+    launchers(client, ref),
+  ]);
+  return [...partOf('VM', vm), ...partOf('VMI', vmi), ...pods.flatMap((pod) => partOf('pod', pod))];
+}
+
+function partOf(kind: string, object: (KubeObject & { status?: unknown }) | undefined): object[] {
   if (object === undefined) return [];
   const { name, deletionTimestamp, finalizers } = object.metadata;
-  const { phase, containerStatuses } = (object.status ?? {}) as { phase?: string; containerStatuses?: Container[] };
+  const { phase, conditions: all = [], containerStatuses } = (object.status ?? {}) as PartStatus;
+  const conditions = all
+    .filter(({ status, message }) => status !== 'True' || message)
+    .map(({ type, status, reason, message }) => [type, status, reason, message].join(' '));
   const containers = containerStatuses?.map((one) => `${one.name} ${Object.keys(one.state ?? {}).join()}`);
-  return [{ kind, name, deletionTimestamp, finalizers, phase, containers }];
+  return [{ kind, name, deletionTimestamp, finalizers, phase, conditions, containers }];
+}
+
+interface PartStatus {
+  readonly phase?: string;
+  readonly conditions?: readonly { type: string; status: string; reason?: string; message?: string }[];
+  readonly containerStatuses?: readonly Container[];
 }
 
 interface Container {
