@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type Pod, isLauncher, isTerminal, podInterfaceName } from '../../api/pod.js';
+import { type Pod, controllingVmi, isLauncher, isTerminal, podInterfaceName } from '../../api/pod.js';
 import { systemClock } from '../../kube/clock.js';
 import { PODS } from '../../kube/resources.js';
 import { PodObserver } from '../../bed/faults/pod-observer.js';
@@ -14,6 +14,7 @@ import { patiently } from '../../bed/story/patience.js';
 
 const POD_COUNT = 60;
 const VM_COUNT = 20;
+const VMS = Array.from({ length: VM_COUNT }, (_, index) => `vm${String(index)}`);
 const CHURN_MS = 60_000;
 const KILL_EVERY_MS = 5_000;
 const COOLDOWN_MS = 1_000; // twice the --max-staleness of the bed
@@ -88,8 +89,7 @@ class Crowd {
   }
 
   async begin(): Promise<void> {
-    const vms = Array.from({ length: VM_COUNT }, (_, index) => `vm${String(index)}`);
-    await Promise.all(vms.map((name) => this.#story.createVm(name, { data: 'blue' })));
+    await Promise.all(VMS.map((name) => this.#story.createVm(name, { data: 'blue' })));
     for (let count = 0; count < POD_COUNT; count++) await this.#come();
     await this.settled();
   }
@@ -107,16 +107,16 @@ class Crowd {
 
   /** Waits until the addresses of all pods and VMs are exactly the leased ones. @returns all addresses */
   async settled(): Promise<string[]> {
-    const { addressesOfAll } = await untilValue(
+    const { addresses } = await untilValue(
       'all pods to have their leased addresses',
       () => this.#look(),
-      ({ addressesOfAll: all, held }) => all.length === POD_COUNT + VM_COUNT && all.join() === held.join(),
+      ({ addresses: all, held, missing }) => missing.length === 0 && all.join() === held.join(),
       { ...PATIENCE, everyMs: 1_000 },
     );
-    return addressesOfAll;
+    return addresses;
   }
 
-  async #look(): Promise<{ addressesOfAll: string[]; held: string[] }> {
+  async #look() {
     const { items } = await this.#story.client.list(PODS, { namespace: this.#story.namespace });
     const living = items.filter((pod) => !isTerminal(pod) && pod.metadata.deletionTimestamp === undefined);
     const onWire = await Promise.all(living.map((pod) => this.#pods.waitForInterface(pod, interfaceOf(pod))));
@@ -124,7 +124,17 @@ class Crowd {
     const ofLaunchers = living.flatMap((pod, index) => (isLauncher(pod) ? [onWire[index]!.join()] : []));
     if (claims.join() !== ofLaunchers.join())
       throw new Error(`claims have ${claims.join()}, VMs ${ofLaunchers.join()}`);
-    return { addressesOfAll: onWire.flat().sort(), held: await this.#story.addresses.heldAddresses() };
+    const [addresses, held] = [onWire.flat().sort(), await this.#story.addresses.heldAddresses()];
+    const names = new Set(living.filter((_, index) => onWire[index]!.length === 1).map(nameOf));
+    const missing = [...VMS, ...this.#names].filter((name) => !names.has(name));
+    return {
+      addresses,
+      held,
+      unleased: addresses.filter((address) => !held.includes(address)),
+      unused: held.filter((address) => !addresses.includes(address)),
+      missing,
+      parts: await Promise.all(missing.map((name) => vm.partsOf(this.#story.client, this.#story.ref(name)))),
+    };
   }
 
   async #claimed(launcher: Pod): Promise<string> {
@@ -190,6 +200,11 @@ class Crowd {
   async #isGone(name: string): Promise<boolean> {
     return (await this.#story.client.find(PODS, this.#story.ref(name))) === undefined;
   }
+}
+
+/** That of its VM if it is a launcher. */
+function nameOf(pod: Pod): string {
+  return controllingVmi(pod)?.name ?? pod.metadata.name;
 }
 
 function interfaceOf(pod: Pod): string {

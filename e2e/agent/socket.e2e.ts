@@ -17,7 +17,7 @@ describeStory('A second agent on a node', (story) => {
     await story().addresses.createNetwork('blue', ['10.62.0.0/24']);
     const second = new HoldfastProcess(bed, 'agent', bed.webhook.ports, { name: NODE, runDir: runDirOf(bed, NODE) });
     const failure = await second.start().catch((error: unknown) => error);
-    expect(String(failure)).to.match(/another agent listens on .*agent\.sock, and a node can have only one/);
+    expect(String(failure)).to.match(/agent\.sock: another agent listens there, and a node can have only one/);
     await untilValue(
       'the second agent to end',
       () => second.running,
