@@ -14,14 +14,13 @@ export class ClaimUsers {
   readonly #workloads = new Set<string>();
   readonly #ownerPods = new Set<string>();
 
-  constructor(claims: readonly IPAMClaim[]) {
-    for (const claim of claims) {
-      const { namespace } = claim.metadata;
-      const [workload, ownerPod] = [workloadNameOf(claim), claim.status?.ownerPod?.name];
-      this.#claims.add(objectKey(claim));
-      if (workload !== undefined) this.#workloads.add(joinKey(namespace, workload));
-      if (ownerPod !== undefined) this.#ownerPods.add(joinKey(namespace, ownerPod));
-    }
+  add(claim: IPAMClaim): this {
+    const { namespace } = claim.metadata;
+    const [workload, ownerPod] = [workloadNameOf(claim), claim.status?.ownerPod?.name];
+    this.#claims.add(objectKey(claim));
+    if (workload !== undefined) this.#workloads.add(joinKey(namespace, workload));
+    if (ownerPod !== undefined) this.#ownerPods.add(joinKey(namespace, ownerPod));
+    return this;
   }
 
   /** A launcher that is older than the claim does not name it: nobody can add the reference later (decision 52). */

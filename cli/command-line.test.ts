@@ -8,7 +8,7 @@ import { COMMANDS } from './commands/all.js';
 import { readCliCommandLine } from './command-line.js';
 
 const FOLDERS = ['how-to', 'tutorials', 'runbooks'];
-const ALL = { apply: false, namespace: 'kube-system', skipConflicts: false, output: 'table' };
+const ALL = { namespace: 'kube-system', output: 'table' };
 
 describe('the command line of kubectl holdfast', () => {
   const rows: { given: string; expect: object }[] = [
@@ -29,14 +29,7 @@ describe('the command line of kubectl holdfast', () => {
         request: { pool: 'blue', address: '10.0.0.5', mac: '02:00:00:00:00:01' },
       },
     },
-    {
-      given: 'uninstall --context lab',
-      expect: {
-        command: 'uninstall',
-        cluster: { context: 'lab' },
-        request: { everything: false, ignoreRunningPods: false, yes: false, dryRun: false },
-      },
-    },
+    { given: 'uninstall --context lab', expect: { command: 'uninstall', cluster: { context: 'lab' }, request: {} } },
     {
       given: 'uninstall --everything --ignore-running-pods --yes --dry-run',
       expect: {

@@ -1,4 +1,5 @@
 import { Argument, Command as Program, Option, type OutputConfiguration } from 'commander';
+import { omitUndefined } from '../api/json.js';
 import { UsageError, readArguments } from '../process/read-arguments.js';
 import { VERSION } from '../process/version.js';
 import type { ClusterOptions } from './cluster-client.js';
@@ -124,22 +125,13 @@ function commonOptionsOf({ namespace, allNamespaces, output }: GivenOptions, com
     ...(output !== undefined && common.output !== true ? ['-o'] : []),
   ];
   if (unknown.length > 0) throw new UsageError(`this command has no option ${unknown.join(', ')}`);
-  const name = namespaceName(namespace, '-n');
-  return {
-    ...(name !== undefined && { namespace: name }),
-    allNamespaces: allNamespaces === true,
-    output: output ?? 'table',
-  };
+  namespaceName(namespace, '-n');
+  return omitUndefined({ namespace, allNamespaces: allNamespaces === true, output: output ?? 'table' });
 }
 
 /** @throws {UsageError} */
 function clusterOptionsOf({ kubeconfig, context, as, asGroup }: GivenOptions): ClusterOptions {
   if (asGroup !== undefined && as === undefined) throw new UsageError('--as-group needs --as: name a user too');
   nonEmptyName(as, '--as');
-  return {
-    ...(kubeconfig !== undefined && { kubeconfig }),
-    ...(context !== undefined && { context }),
-    ...(as !== undefined && { as }),
-    ...(asGroup !== undefined && { asGroup }),
-  };
+  return omitUndefined({ kubeconfig, context, as, asGroup });
 }

@@ -9,7 +9,8 @@ export const COMPLETION_TIMEOUT_MS = 2_000;
 const MAX_NAMES = 1_000;
 /** ShellCompDirectiveNoFileComp of cobra, which kubectl reads: the shell does not add names of files. */
 const NO_FILES = ':4';
-const RESOURCES: Readonly<Record<CompletedObject, Resource>> = {
+/** What is completed with names of objects, by the placeholders of arguments and options. */
+const RESOURCES: Readonly<Record<string, Resource>> = {
   namespace: NAMESPACES,
   pool: ADDRESS_POOLS,
   vm: VIRTUAL_MACHINES,
@@ -34,20 +35,20 @@ export async function answerCompletion(
   connect: ConnectForCompletion,
   signal: AbortSignal,
 ): Promise<string> {
-  const { candidates, objects, prefix, current, given } = complete(program, words);
-  const names = objects === undefined ? [] : await namesOf(objects, given, connect, signal);
+  const { candidates, placeholder = '', prefix, current, given } = complete(program, words);
+  const resource = Object.hasOwn(RESOURCES, placeholder) ? RESOURCES[placeholder] : undefined;
+  const names = resource === undefined ? [] : await namesOf(resource, given, connect, signal);
   const matching = [...candidates, ...names].filter((candidate) => candidate.startsWith(current));
   return [...matching.map((candidate) => `${prefix}${candidate}`), NO_FILES, ''].join('\n');
 }
 
 async function namesOf(
-  objects: CompletedObject,
+  resource: Resource,
   given: GivenOptions,
   connect: ConnectForCompletion,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const names: string[] = [];
-  const resource = RESOURCES[objects];
   const read = connect(given, async ({ client, home }) => {
     const namespace = resource.namespaced ? (given.namespace ?? home) : undefined;
     for await (const { items } of client.pages(resource, { namespace, metadataOnly: true, signal })) {
@@ -61,15 +62,11 @@ async function namesOf(
   return names.slice(0, MAX_NAMES);
 }
 
-/** What is completed with names of objects: the placeholders of arguments and options. */
-const COMPLETED_OBJECTS = ['namespace', 'pool', 'vm'] as const;
-type CompletedObject = (typeof COMPLETED_OBJECTS)[number];
-
 interface Completion {
   /** Values, each perhaps with a tab and a description. */
   readonly candidates: readonly string[];
-  /** The names of these objects are candidates too. */
-  readonly objects?: CompletedObject;
+  /** Of the argument or option. The names of some objects are candidates too. */
+  readonly placeholder?: string | undefined;
   /** What the shell expects before each value: `--output=`. */
   readonly prefix: string;
   /** The beginning of the value. */
@@ -89,7 +86,8 @@ interface GivenOptions extends ClusterOptions {
 function complete(program: Program, words: readonly string[]): Completion {
   const read = readWords(program, words.slice(0, -1));
   const { command, pending, given } = read;
-  const current = currentOf(words.at(-1) ?? '');
+  // PowerShell before 7.3 passes no empty argument, so its script sends two quotes
+  const current = (words.at(-1) ?? '').replace(/^""$/, '');
   // bash splits words at "="
   if (pending !== undefined) return valuesOf(pending, { prefix: '', current: current === '=' ? '' : current, given });
   const [, flag = '', value = ''] = /^(--[^=]+)=(.*)$/.exec(current) ?? [];
@@ -99,17 +97,12 @@ function complete(program: Program, words: readonly string[]): Completion {
   return { ...found, prefix: '', current, given };
 }
 
-/** PowerShell before 7.3 passes no empty argument, so its script sends two quotes. */
-function currentOf(word: string): string {
-  return word === '""' ? '' : word;
-}
-
 /** Names of commands, or values of an argument. */
-function wordsOf({ command, position }: ReadWords): Pick<Completion, 'candidates' | 'objects'> {
+function wordsOf({ command, position }: ReadWords): Pick<Completion, 'candidates' | 'placeholder'> {
   if (command.commands.length > 0)
     return { candidates: command.commands.map((each) => `${each.name()}\t${each.description()}`) };
   const argument = command.registeredArguments[position];
-  return { candidates: argument?.argChoices ?? [], ...objectsOf(argument?.name()) };
+  return { candidates: argument?.argChoices ?? [], placeholder: argument?.name() };
 }
 
 interface ReadWords {
@@ -165,10 +158,5 @@ function optionsOf({ options }: Program): string[] {
 
 function valuesOf(option: Option, rest: Pick<Completion, 'prefix' | 'current' | 'given'>): Completion {
   const placeholder = /<([\w-]+)>/.exec(option.flags)?.[1];
-  return { candidates: option.argChoices ?? [], ...objectsOf(placeholder), ...rest };
-}
-
-function objectsOf(placeholder: string | undefined): { objects?: CompletedObject } {
-  const objects = COMPLETED_OBJECTS.find((each) => each === placeholder);
-  return objects === undefined ? {} : { objects };
+  return { candidates: option.argChoices ?? [], placeholder, ...rest };
 }

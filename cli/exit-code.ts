@@ -1,15 +1,5 @@
-/** The exit codes of all commands. Scripts rely on them. */
-export const ExitCode = {
-  done: 0,
-  /** The command failed, or refused to act. */
-  failed: 1,
-  /** The command line is invalid; nothing was done. */
-  usage: 2,
-  /** The command has done its work, and found that something is wrong with the cluster. */
-  unhealthy: 3,
-  /** The user may read nothing of what the command checks. */
-  unchecked: 4,
-} as const;
+/** The exit codes of all commands, as their help explains them. Scripts rely on them. */
+export const ExitCode = { done: 0, failed: 1, usage: 2, unhealthy: 3, unchecked: 4 } as const;
 
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
 

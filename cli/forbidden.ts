@@ -35,13 +35,17 @@ export function qualifiedName({ plural, group }: Pick<Resource, 'plural' | 'grou
   return group === '' ? plural : `${plural}.${group}`;
 }
 
+/** `addresspools.ipam.holdfast.dev/status`, as `kubectl auth can-i` reads it. @param resource with its subresource */
+export function qualifiedResource(resource: string, group: string): string {
+  const [plural = '', ...subresource] = resource.split('/');
+  return [qualifiedName({ plural, group }), ...subresource].join('/');
+}
+
 /** Says in words which right the user lacks, and what to ask for; undefined if it is not about rights: a policy or a quota refuses. */
 export function describeForbidden({ message }: Pick<StatusError, 'message'>): string | undefined {
   const [, user = '', verb = '', resource = '', group = '', namespace] = REFUSAL.exec(message) ?? [];
   if (verb === '') return undefined;
-  // `addresspools.ipam.holdfast.dev/status`, as `kubectl auth can-i` reads it
-  const [plural = '', ...subresource] = resource.split('/');
-  const what = [qualifiedName({ plural, group }), ...subresource].join('/');
+  const what = qualifiedResource(resource, group);
   const where = namespace === undefined ? 'the whole cluster' : `namespace ${namespace}`;
   return `user "${user}" may not ${verb} ${what} in ${where}: ask an administrator for this right${roleFor(verb, group, what)}`;
 }

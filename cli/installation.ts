@@ -28,7 +28,7 @@ export const STATEFUL_SETS = namespacedResource<InstalledWorkload>('apps/v1', 's
 interface ContainerStatus {
   name: string;
   restartCount?: number;
-  state?: { waiting?: { reason?: string; message?: string } };
+  state?: { waiting?: { reason?: string; message?: string }; terminated?: { message?: string } };
   lastState?: { terminated?: { message?: string } };
 }
 

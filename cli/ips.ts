@@ -1,4 +1,3 @@
-import type { VirtualMachine } from '../api/kubevirt.js';
 import type { AddressLease } from '../api/address-lease.js';
 import { type IPAMClaim, labelValue, claimNadOf, claimOwnerOf, claimVmNetworkOf } from '../api/ipam-claim.js';
 import { omitUndefined } from '../api/json.js';
@@ -50,7 +49,8 @@ export async function listIps(
   const [claims, leases, vms] = await Promise.all([
     readListAs(client, IPAM_CLAIMS, (claim) => [[claim.metadata.uid ?? '', rowOfClaim(claim)] as const], { namespace }),
     listHeldLeases(client, namespace),
-    readListAs(client, VIRTUAL_MACHINES, (vm) => [statusOfVm(vm)], { namespace }),
+    // what KubeVirt says about each VM
+    readListAs(client, VIRTUAL_MACHINES, (vm) => [[objectKey(vm), vm.status?.printableStatus] as const], { namespace }),
   ]);
   // users who may read only their namespace see no leases, and so no pools
   const held = leases.kind === 'forbidden' ? [] : required(leases, INSTALL_HOLDFAST);
@@ -62,11 +62,6 @@ export async function listIps(
       ? `no VM with addresses found in ${place}; addresses of pods without claims are not shown: ${leases.why}`
       : `no addresses found in ${place}`;
   return { data: rows, lines: (isWide) => (rows.length === 0 ? [none] : tableLines(columns, rows, isWide)) };
-}
-
-/** What KubeVirt says about a VM, by `namespace/name`. */
-function statusOfVm(vm: VirtualMachine): [string, string | undefined] {
-  return [objectKey(vm), vm.status?.printableStatus];
 }
 
 type HeldLease = Pick<AddressLease['spec'], 'address' | 'pool' | 'interface' | 'node'> & {
@@ -121,16 +116,10 @@ function stateOfClaim(claim: IPAMClaim): string {
 function rowsOfPod(leases: readonly HeldLease[]): IpsRow[] {
   return [...groupBy(leases, (lease) => lease.interface ?? '')].map(([name, own]) => {
     const { owner, node, pool = '' } = own[0] ?? {};
+    const addresses = own.flatMap(({ address }) => readAddress(address) ?? []).toSorted(compareAddresses);
     return {
-      namespace: owner?.namespace ?? '',
-      owner: owner?.name ?? '',
-      kind: 'Pod',
-      interface: name,
-      nad: '',
-      addresses: own
-        .flatMap(({ address }) => readAddress(address) ?? [])
-        .toSorted(compareAddresses)
-        .map(formatAddress),
+      ...{ namespace: owner?.namespace ?? '', owner: owner?.name ?? '', kind: 'Pod', interface: name, nad: '' },
+      addresses: addresses.map(formatAddress),
       pool,
       state: node ? `Running (${node})` : 'Running',
     };
@@ -138,10 +127,9 @@ function rowsOfPod(leases: readonly HeldLease[]): IpsRow[] {
 }
 
 function compareRows(a: IpsRow, b: IpsRow): number {
-  if (a.namespace !== b.namespace) return a.namespace < b.namespace ? -1 : 1;
-  if (a.kind !== b.kind) return a.kind === 'VM' ? -1 : 1;
-  if (a.owner !== b.owner) return a.owner < b.owner ? -1 : 1;
-  return a.interface < b.interface ? -1 : 1;
+  const differing = (['namespace', 'kind', 'owner', 'interface'] as const).find((field) => a[field] !== b[field]);
+  if (differing === 'kind') return a.kind === 'VM' ? -1 : 1;
+  return differing === undefined || a[differing] < b[differing] ? -1 : 1;
 }
 
 function listHeldLeases(

@@ -90,9 +90,3 @@ export function count(number: number, noun: string, nouns = `${noun}s`): string 
 export function section(title: string, lines: readonly string[]): string[] {
   return lines.length === 0 ? [] : [`${title}:`, ...lines.map((line) => `  ${line}`), ''];
 }
-
-/** Names the first ones, and says how many more there are. */
-export function firstOfMany(names: readonly string[], max: number): string {
-  const more = names.length > max ? `, and ${names.length - max} more` : '';
-  return `${names.slice(0, max).join(', ')}${more}`;
-}

@@ -1,5 +1,18 @@
-import { asString, truncate } from '../api/json.js';
-import { type KubeObject, MAX_NAME_LENGTH, type ObjectMeta } from '../api/meta.js';
+import { BAD_CLAIM_CONDITIONS } from '../api/conditions.js';
+import type { IPAMClaim } from '../api/ipam-claim.js';
+import { asString, omitUndefined, truncate } from '../api/json.js';
+import { type Condition, type KubeObject, MAX_NAME_LENGTH, type ObjectMeta } from '../api/meta.js';
+import {
+  CLAIM_MAC,
+  CLAIM_NAD,
+  CLAIM_OWNER_NAME,
+  CLAIM_OWNER_UID,
+  CLAIM_REQUESTED_ADDRESSES,
+  CLAIM_VM_LABEL,
+  CLAIM_VM_NETWORK,
+} from '../api/names.js';
+import { datedMetadataOf, pickKeys, transformReference } from '../cluster/metadata.js';
+import { intern, share } from '../cluster/share.js';
 import { isProofOfAbsence } from '../kube/absence.js';
 import type { Client, ListOptions } from '../kube/client.js';
 import { StatusError, isForbidden, isNotFound } from '../kube/errors.js';
@@ -151,10 +164,40 @@ export function administratorsOnly<T>(resource: Resource, read: Read<T>): T {
   );
 }
 
-/** Keeps the name and these fields, so that a list of any length needs little memory. */
-export function pickMetadata(metadata: ObjectMeta, ...fields: readonly (keyof ObjectMeta)[]): ObjectMeta {
-  const kept = fields.filter((field) => metadata[field] !== undefined).map((field) => [field, metadata[field]]);
-  return { name: metadata.name, ...(Object.fromEntries(kept) as Partial<ObjectMeta>) };
+/** Keeps what identifies an object and its owners, so that a list of any length needs little memory. */
+export function identityOf(metadata: ObjectMeta): ObjectMeta {
+  const small = datedMetadataOf(metadata);
+  if (metadata.ownerReferences !== undefined) small.ownerReferences = metadata.ownerReferences.map(transformReference);
+  return small;
+}
+
+const CLAIM_ANNOTATIONS = [
+  CLAIM_MAC,
+  CLAIM_NAD,
+  CLAIM_OWNER_NAME,
+  CLAIM_OWNER_UID,
+  CLAIM_REQUESTED_ADDRESSES,
+  CLAIM_VM_NETWORK,
+];
+
+/** Keeps what commands and the web page read of a claim. One with addresses keeps only the conditions that say that something is wrong. */
+export function slimClaim({ metadata, spec, status }: IPAMClaim): IPAMClaim {
+  const small = identityOf(metadata);
+  const label = metadata.labels?.[CLAIM_VM_LABEL];
+  if (label !== undefined) small.labels = { [CLAIM_VM_LABEL]: intern(label) };
+  const annotations = pickKeys(metadata.annotations, CLAIM_ANNOTATIONS);
+  if (annotations !== undefined) {
+    small.annotations = Object.fromEntries(Object.entries(annotations).map(([key, text]) => [key, intern(text)]));
+  }
+  if (status === undefined) return { metadata: small, spec: share(spec) };
+  // another IPAM may write null
+  const { ips, ownerPod, conditions = [] } = status;
+  const hasAddresses = (ips ?? []).length > 0;
+  const isBad = ({ type, status: is }: Condition) =>
+    BAD_CLAIM_CONDITIONS.some((bad) => bad.type === type && bad.status === is);
+  const told = hasAddresses ? conditions.filter(isBad) : conditions;
+  const kept = omitUndefined({ ips: ips ?? undefined, ownerPod, conditions: told.length > 0 ? told : undefined });
+  return { metadata: small, spec: share(spec), status: kept };
 }
 
 /** Reads what the user may read, and notes the rest. */

@@ -1,4 +1,4 @@
-import type { AddressLease, AddressLeaseSpec, LeaseOwner } from '../api/address-lease.js';
+import { type AddressLease, type AddressLeaseSpec, describeLeaseOwner } from '../api/address-lease.js';
 import { addressSpaceOf } from '../api/address-pool.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
 import { parseLeaseMac } from '../api/mac-address.js';
@@ -14,7 +14,7 @@ import {
 import { formatCidr } from '../addressing/address/cidr.js';
 import { leaseLabels } from '../addressing/lease/lease-record.js';
 import { leaseName } from '../addressing/lease/lease-name.js';
-import { isReservation, readLease, stateOf } from '../addressing/lease/lease.js';
+import { isReservation, readLease, stateOf, type LeaseRecord } from '../addressing/lease/lease.js';
 import { type Pool, subnetOf } from '../addressing/pool/pool.js';
 import { notLeasableSubject } from '../addressing/allocator/refusal-messages.js';
 import { findUnlessGone } from '../kube/absence.js';
@@ -123,33 +123,26 @@ export async function unreserve(wanted: Reservation, client: Pick<Client, 'get' 
   const found = await findUnlessGone(client, ADDRESS_LEASES, { name });
   if (found === undefined) throw new CommandError(`AddressLease ${name} does not exist: the address is not reserved`);
   const record = readLease(found);
-  const { owner } = record;
-  const text = formatAddress(address);
-  if (record.quarantine !== undefined) {
-    throw new CommandError(
-      `${text} is not reserved but quarantined, because ${record.quarantine.mac} has it: to free it, run kubectl delete alease ${name}`,
-    );
-  }
-  if (owner !== undefined && !isReservation(record)) {
-    const rest = stateOf(record) === 'held' ? '' : ', and cools down';
-    throw new CommandError(
-      `${text} is not reserved but leased to ${describeLeaseOwner(owner)}${rest}: there is nothing to unreserve`,
-    );
-  }
-  if (record.pool !== pool.name) {
-    throw new CommandError(
-      `AddressLease ${name} reserves ${text} for AddressPool ${record.pool}, not for ${pool.name}: if that is wrong, run kubectl delete alease ${name}`,
-    );
-  }
-  if (owner !== undefined) {
-    const state = stateOf(record) === 'held' ? 'has' : 'had';
-    throw new CommandError(
-      `${describeLeaseOwner(owner)} ${state} ${text} through this reservation: try again when the address is free`,
-    );
-  }
+  const refusal = unreserveRefusal(record, pool.name);
+  if (refusal !== undefined) throw new CommandError(refusal);
   const { uid, resourceVersion } = record.metadata;
   await client.delete(ADDRESS_LEASES, { name }, { uid, resourceVersion });
   return `addresslease.ipam.holdfast.dev/${name} deleted: the address is free`;
+}
+
+function unreserveRefusal(record: LeaseRecord, pool: string): string | undefined {
+  const { metadata, owner, quarantine } = record;
+  const text = formatAddress(record.address);
+  const isHeld = stateOf(record) === 'held';
+  const remove = `run kubectl delete alease ${metadata.name}`;
+  if (quarantine !== undefined)
+    return `${text} is not reserved but quarantined, because ${quarantine.mac} has it: to free it, ${remove}`;
+  if (owner !== undefined && !isReservation(record))
+    return `${text} is not reserved but leased to ${describeLeaseOwner(owner)}${isHeld ? '' : ', and cools down'}: there is nothing to unreserve`;
+  if (record.pool !== pool)
+    return `AddressLease ${metadata.name} reserves ${text} for AddressPool ${record.pool}, not for ${pool}: if that is wrong, ${remove}`;
+  if (owner === undefined) return undefined;
+  return `${describeLeaseOwner(owner)} ${isHeld ? 'has' : 'had'} ${text} through this reservation: try again when the address is free`;
 }
 
 async function findPoolAndAddress(
@@ -191,26 +184,18 @@ export function reservationOf(pool: Pool, address: Address, mac?: string): Addre
   return { apiVersion: IPAM_API_VERSION, kind: ADDRESS_LEASE_KIND, metadata, spec };
 }
 
-function describeLeaseOwner({ kind, namespace, name }: LeaseOwner): string {
-  return `${kind} ${namespace}/${name}`;
-}
-
 /** Accepts an existing reservation if it is the same. */
 function compareExisting(wanted: AddressLease, found: AddressLease): string {
   const { name } = wanted.metadata;
   const { owner, pool, mac, quarantine } = found.spec;
-  if (quarantine !== undefined) {
-    throw new CommandError(
-      `${wanted.spec.address} is quarantined, because ${quarantine.mac} has it: remove that host, and delete AddressLease ${name} first`,
-    );
-  }
-  if (owner !== undefined) {
-    throw new CommandError(
-      `${wanted.spec.address} is leased to ${describeLeaseOwner(owner)}${found.spec.releasedAt === undefined ? '' : ', and cools down'}: see AddressLease ${name}`,
-    );
-  }
-  if (pool === wanted.spec.pool && mac === wanted.spec.mac) return `addresslease.ipam.holdfast.dev/${name} unchanged`;
-  throw new CommandError(
-    `${wanted.spec.address} has another reservation, ${mac === undefined ? 'without a MAC address' : `for ${mac}`} in AddressPool ${pool}: delete AddressLease ${name} first`,
-  );
+  const rest = found.spec.releasedAt === undefined ? '' : ', and cools down';
+  const problem =
+    quarantine !== undefined
+      ? `is quarantined, because ${quarantine.mac} has it: remove that host, and delete AddressLease ${name} first`
+      : owner !== undefined
+        ? `is leased to ${describeLeaseOwner(owner)}${rest}: see AddressLease ${name}`
+        : `has another reservation, ${mac === undefined ? 'without a MAC address' : `for ${mac}`} in AddressPool ${pool}: delete AddressLease ${name} first`;
+  const isSame = (owner ?? quarantine) === undefined && pool === wanted.spec.pool && mac === wanted.spec.mac;
+  if (isSame) return `addresslease.ipam.holdfast.dev/${name} unchanged`;
+  throw new CommandError(`${wanted.spec.address} ${problem}`);
 }

@@ -57,11 +57,16 @@ describe('kubectl holdfast status', () => {
     expect(text).to.match(/\nnot healthy: \d+ errors$/);
   });
 
+  it('does not say that all agents are ready if the user may not list their pods', () => {
+    const observed = { ...HEALTHY, workloads: [workloadOf('agent', '0.1.0', 1)], pods: undefined };
+    expect(statusOf(observed, [], '0.1.0').agentsNotReady).to.equal(undefined);
+  });
+
   it('counts nodes whose agent is not ready if they are many, and has all in JSON', () => {
     const pods = Array.from({ length: 5_000 }, (_, index) => unreadyPod('agent', `node-${index}`));
     const observed = { ...HEALTHY, workloads: [workloadOf('agent', '0.1.0', 1)], pods };
     const { data, lines } = formatStatus(statusOf(observed, [], '0.1.0'));
-    expect(lines(false).map(textOf).join('\n')).to.match(/agents not ready: (node-\d+, ){10}and 4990 more$/m);
+    expect(lines(false).map(textOf).join('\n')).to.match(/agents not ready: (node-\d+, ){9}node-\d+ and 4990 more$/m);
     expect((data as Status).agentsNotReady).to.have.length(5_000);
   });
 });

@@ -1,10 +1,11 @@
+import { nameFirst } from '../api/json.js';
 import { expiryOf, splitPem } from '../tls/pem.js';
 import { neededPolicies } from './doctor/check-admission.js';
 import { isUnchecked } from './doctor/diagnose.js';
 import { type Finding, NOTHING_CHECKED, formatFindings, formatRefused, isError } from './doctor/finding.js';
 import type { ObservedCluster } from './doctor/observe.js';
 import { type ComponentState, componentsOf, isReady } from './installation.js';
-import { type Column, type Output, count, firstOfMany, tableLines } from './output.js';
+import { type Column, type Output, count, tableLines } from './output.js';
 import type { Line } from './terminal.js';
 
 type ShownComponent = Omit<ComponentState, 'pods' | 'workload' | 'areGatesOfKubeVirt' | 'electsLeader'>;
@@ -24,8 +25,8 @@ export interface Status {
     readonly caExpires: string | undefined;
   }[];
   readonly policies: { readonly present: number; readonly expected: number } | undefined;
-  /** Nodes whose agent is not ready. */
-  readonly agentsNotReady: readonly string[];
+  /** Nodes whose agent is not ready; undefined if the user may not list workloads or pods. */
+  readonly agentsNotReady: readonly string[] | undefined;
   readonly findings: readonly Finding[];
   readonly refused: readonly string[];
 }
@@ -47,11 +48,14 @@ export function statusOf(observed: ObservedCluster, findings: readonly Finding[]
       present: needed.filter((name) => observed.policies?.some(({ metadata }) => metadata.name === name)).length,
       expected: needed.length,
     },
-    agentsNotReady: components
-      .filter(({ name }) => name === 'agent')
-      .flatMap(({ pods }) => pods.filter((pod) => !isReady(pod)))
-      .map(({ metadata, spec }) => spec?.nodeName ?? metadata.name)
-      .sort(),
+    agentsNotReady:
+      observed.workloads &&
+      observed.pods &&
+      components
+        .filter(({ name }) => name === 'agent')
+        .flatMap(({ pods }) => pods.filter((pod) => !isReady(pod)))
+        .map(({ metadata, spec }) => spec?.nodeName ?? metadata.name)
+        .sort(),
     findings,
     refused: observed.refused,
   };
@@ -94,9 +98,7 @@ export function formatStatus(status: Status): Output {
       '',
       ...status.webhooks.map(formatWebhook),
       ...(status.policies === undefined ? [] : [`policies: ${status.policies.present} of ${status.policies.expected}`]),
-      ...(status.agentsNotReady.length === 0
-        ? []
-        : [`agents not ready: ${firstOfMany(status.agentsNotReady, MAX_NODES)}`]),
+      ...(status.agentsNotReady?.length ? [`agents not ready: ${nameFirst(status.agentsNotReady, MAX_NODES)}`] : []),
       `kubectl holdfast: ${status.client}`,
       '',
       ...formatFindings(status.findings),

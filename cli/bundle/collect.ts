@@ -1,6 +1,6 @@
 import type { Client } from '../../kube/client.js';
 import { resourcePath } from '../../kube/resource.js';
-import type { ApiRequest, Transport } from '../../kube/transport/transport.js';
+import type { ApiRequest, Query, Transport } from '../../kube/transport/transport.js';
 import { INSTALLED, PROCESS_PODS, type ProcessPod, componentOf, isReady } from '../installation.js';
 import { BUNDLED_KINDS, type BundledKind } from './kinds.js';
 import { type BundleNotes, type BundleOptions, describeBundle } from './notes.js';
@@ -185,26 +185,24 @@ function outputsOfPod({ metadata: { namespace = '', name }, spec = {}, status = 
     .filter(({ restartCount = 0 }) => restartCount > 0)
     .map((container) => container.name);
   const { initContainers = [], containers = [] } = spec;
-  const logs = [...initContainers, ...containers].flatMap((container) => {
-    const query = { container: container.name, tailLines: LOG_LINES, timestamps: true };
-    const current = { file: container.name, query };
-    const previous = { file: `${container.name}.previous`, query: { ...query, previous: true } };
-    return restarted.includes(container.name) ? [current, previous] : [current];
+  const logOf = (file: string, query: Query): ProcessOutput => ({
+    path: ['logs', `${namespace}.${name}`, `${file}.log`],
+    kind: 'log',
+    request: { path, query: { ...query, tailLines: LOG_LINES, timestamps: true }, deadlineMs: DEADLINE_MS },
   });
-  const metrics = containers.flatMap(({ args = [], ports = [] }) =>
-    ports.filter((port) => port.name === METRICS_PORT).map((port) => ({ port, isSecure: !args.includes(INSECURE) })),
-  );
-  return [
-    ...logs.map(({ file, query }): ProcessOutput => ({
-      path: ['logs', `${namespace}.${name}`, `${file}.log`],
-      kind: 'log',
-      request: { path, query, deadlineMs: DEADLINE_MS },
-    })),
-    ...metrics.map(({ port: { containerPort }, isSecure }): ProcessOutput => {
-      const target = { namespace, name: `${isSecure ? 'https:' : ''}${name}:${containerPort}` };
-      const proxied = resourcePath(PROCESS_PODS, { ...target, subresource: 'proxy/metrics' });
-      const request = { path: proxied, deadlineMs: DEADLINE_MS };
-      return { path: ['metrics', `${namespace}.${name}.txt`], kind: 'metrics', request };
-    }),
-  ];
+  const logs = [...initContainers, ...containers].flatMap(({ name: container }) => [
+    logOf(container, { container }),
+    ...(restarted.includes(container) ? [logOf(`${container}.previous`, { container, previous: true })] : []),
+  ]);
+  const metrics = containers.flatMap(({ args = [], ports = [] }) => {
+    const scheme = args.includes(INSECURE) ? '' : 'https:';
+    return ports
+      .filter((port) => port.name === METRICS_PORT)
+      .map(({ containerPort }): ProcessOutput => {
+        const target = { namespace, name: `${scheme}${name}:${containerPort}`, subresource: 'proxy/metrics' };
+        const request = { path: resourcePath(PROCESS_PODS, target), deadlineMs: DEADLINE_MS };
+        return { path: ['metrics', `${namespace}.${name}.txt`], kind: 'metrics', request };
+      });
+  });
+  return [...logs, ...metrics];
 }

@@ -48,7 +48,6 @@ export interface BundledKind {
   readonly reduce?: (object: KubeObject) => KubeObject;
 }
 
-const OWN_LABEL = { labelSelector: INSTALLED };
 const VM_FIELDS = ['spec.networks', 'spec.domain.devices.interfaces'];
 
 /** Secrets are not among them. */
@@ -80,18 +79,9 @@ export const BUNDLED_KINDS: readonly BundledKind[] = [
     reduce: reduceTo('spec.nodeName', 'status.phase', 'status.podIPs', 'status.conditions', 'status.reason'),
   },
   { resource: NODES, from: 'cluster', reduce: reduceNode },
-  ...[DEPLOYMENTS, PODS, CONFIG_MAPS, LEASES].map((resource): BundledKind => ({
-    resource,
-    from: 'installation',
-    ...OWN_LABEL,
-  })),
-  { resource: DAEMON_SETS, from: 'installation', ...OWN_LABEL },
+  ...labelled('installation', DEPLOYMENTS, PODS, CONFIG_MAPS, LEASES, DAEMON_SETS),
   { resource: ENDPOINT_SLICES, from: 'installation' },
-  ...[...WEBHOOK_KINDS, POLICIES, POLICY_BINDINGS].map((resource): BundledKind => ({
-    resource,
-    from: 'cluster',
-    ...OWN_LABEL,
-  })),
+  ...labelled('cluster', ...WEBHOOK_KINDS, POLICIES, POLICY_BINDINGS),
   {
     ...{ resource: CRDS, from: 'cluster' },
     isKept: ({ metadata }) => /(?:holdfast\.dev|k8s\.cni\.cncf\.io)$/.test(metadata.name),
@@ -111,6 +101,10 @@ export const BUNDLED_KINDS: readonly BundledKind[] = [
   },
 ];
 
+function labelled(from: BundledKind['from'], ...resources: readonly Resource[]): BundledKind[] {
+  return resources.map((resource) => ({ resource, from, labelSelector: INSTALLED }));
+}
+
 /** Annotations of tenants' objects that concern their networks or addresses. Others may contain anything. */
 const RELEVANT_ANNOTATION = /(?:^|\.)(?:cncf\.io|holdfast\.dev|k8s\.io|kubernetes\.io|kubevirt\.io|ovn\.org)\//;
 
@@ -126,21 +120,21 @@ function reduceTo(...paths: readonly string[]): (object: KubeObject) => KubeObje
 }
 
 function relevantIn(annotations: object): object {
-  return Object.fromEntries(Object.entries(annotations).filter(([name]) => RELEVANT_ANNOTATION.test(name)));
+  return entriesWith(annotations, (name) => RELEVANT_ANNOTATION.test(name));
 }
 
 /** A node, with the resources of pools only. */
 function reduceNode(node: KubeObject): KubeObject {
   const reduced = reduceTo('spec.taints', 'spec.unschedulable', 'status.conditions', 'status.nodeInfo')(node);
-  const { status } = node as { status?: unknown };
-  const { capacity, allocatable } = asRecord(status);
+  const { capacity, allocatable } = asRecord((node as { status?: unknown }).status);
   const kept = asRecord((reduced as { status?: unknown }).status);
-  const ofPools = { capacity: resourcesOfPools(capacity), allocatable: resourcesOfPools(allocatable) };
-  return { ...reduced, status: { ...kept, ...ofPools } } as KubeObject;
+  const ofPools = (resources: unknown) => entriesWith(asRecord(resources), isCapacityResource);
+  const status = { ...kept, capacity: ofPools(capacity), allocatable: ofPools(allocatable) };
+  return { ...reduced, status } as KubeObject;
 }
 
-function resourcesOfPools(resources: unknown): object {
-  return Object.fromEntries(Object.entries(asRecord(resources)).filter(([name]) => isCapacityResource(name)));
+function entriesWith(entries: object, isKept: (name: string) => boolean): object {
+  return Object.fromEntries(Object.entries(entries).filter(([name]) => isKept(name)));
 }
 
 /** Whether a VM or VMI has a network of Multus. */

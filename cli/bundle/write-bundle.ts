@@ -105,7 +105,7 @@ async function readReports(
 function narrowTo(namespace: string, observed: ObservedCluster): ObservedCluster {
   const ownOf = <T extends KubeObject>(list: readonly T[] | undefined) =>
     list?.filter(({ metadata }) => metadata.namespace === namespace);
-  const { nads, claims, vms, events, launchers, pools, leases, lockedLeases } = observed;
+  const { nads, claims, vms, events, launchers, pools, ownerlessLeases, lockedLeases } = observed;
   const narrowed = {
     ...{ nads: ownOf(nads), claims: ownOf(claims), vms: ownOf(vms) },
     ...{ events: ownOf(events), launchers: ownOf(launchers) },
@@ -114,7 +114,7 @@ function narrowTo(namespace: string, observed: ObservedCluster): ObservedCluster
     ...observed,
     ...narrowed,
     pools: pools?.filter((pool) => (nadNamespaceOf(pool) ?? namespace) === namespace),
-    leases: leases?.filter(({ owner }) => owner.namespace === namespace),
+    ownerlessLeases: ownerlessLeases?.filter(({ owner }) => owner.namespace === namespace),
     lockedLeases: lockedLeases?.filter(({ secret }) => splitKey(secret).namespace === namespace),
     onlyNamespace: namespace,
     narrowed: Object.keys(narrowed) as NarrowedList[],

@@ -1,3 +1,4 @@
+import { nameFirst } from '../../api/json.js';
 import { readIpamDelegation } from '../../api/networks/ipam-delegation.js';
 import { joinKey, objectKey } from '../../api/meta.js';
 import { deliveryOf } from '../../api/networks/nad-guests.js';
@@ -5,7 +6,6 @@ import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../../api/
 import type { Client } from '../../kube/client.js';
 import { NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
 import { CommandError } from '../exit-code.js';
-import { firstOfMany } from '../output.js';
 import { INSTALL_HOLDFAST, readList, readObject, required, valueOr } from '../reader.js';
 
 const MAX_NAMED = 10;
@@ -49,10 +49,8 @@ async function onlyNetwork(client: Client, namespace: string): Promise<NetworkAt
   const own = all.filter((nad) => readIpamDelegation(nad).kind === 'holdfast');
   const [first, ...others] = own;
   if (first !== undefined && others.length === 0) return first;
-  const names = firstOfMany(
-    own.map(({ metadata }) => metadata.name),
-    MAX_NAMED,
-  );
-  const problem = own.length === 0 ? 'has no NAD that delegates to holdfast' : `has several NADs: ${names}`;
+  const names = own.map(({ metadata }) => metadata.name);
+  const several = `has several NADs: ${nameFirst(names, MAX_NAMED)}`;
+  const problem = own.length === 0 ? 'has no NAD that delegates to holdfast' : several;
   throw new CommandError(`namespace ${namespace} ${problem}. Name one with --network, or another namespace with -n`);
 }

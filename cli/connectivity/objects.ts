@@ -71,8 +71,8 @@ export class TestObjects {
   ): Promise<string[]> {
     const { namespace } = this;
     const read = await readList(this.#client, resource, { namespace, labelSelector: CONNECTIVITY_LABEL });
-    // who may not list VMs has left none
-    const found = valueOr(read, { unserved: [], forbidden: [] }).filter(isLeft);
+    if (read.kind === 'forbidden') return [`${resource.kind}s of a run that was killed may be left: ${read.why}`];
+    const found = valueOr(read, { unserved: [] }).filter(isLeft);
     const left = await Promise.all(found.map(({ metadata }) => this.#removeOne(resource, metadata.name)));
     return left.flatMap((each) => each ?? []);
   }
@@ -83,12 +83,12 @@ export class TestObjects {
       await this.#client.delete(resource, { namespace: this.namespace, name });
       const end = this.#clock.now() + REMOVAL_MS;
       while (await this.#client.find(resource, { namespace: this.namespace, name })) {
-        if (this.#clock.now() >= end) return `${text} is still being deleted`;
+        if (this.#clock.now() >= end) return `${text} is still being deleted: remove it by hand`;
         await this.#clock.sleep(POLL_MS);
       }
       return undefined;
     } catch (error) {
-      return `${text} could not be removed: ${messageOf(error)}`;
+      return `${text} could not be removed: ${messageOf(error)}: remove it by hand`;
     }
   }
 

@@ -1,8 +1,8 @@
-import { asList, asRecord, asString } from '../../api/json.js';
 import type { KubeObject } from '../../api/meta.js';
+import { asList, asRecord, asString } from '../../api/json.js';
 import { NETWORKS_ANNOTATION } from '../../api/names.js';
 import { networkStatuses, reportedIPsOf } from '../../api/pod.js';
-import { namespacedResource } from '../../kube/resource.js';
+import type { ProcessPod } from '../installation.js';
 
 /** The program of the image that asks and pings. Responders run it too. */
 const PROGRAM = '/opt/holdfast/dist/packets/holdfast-packets';
@@ -11,18 +11,6 @@ const INTERFACE = 'net1';
 export const DEADLINE_S = 600;
 /** Of all objects of the command. */
 export const CONNECTIVITY_LABEL = 'ipam.holdfast.dev/connectivity';
-
-export interface ConnectivityPod extends KubeObject {
-  spec?: object;
-  status?: {
-    phase?: string;
-    conditions?: { type: string; status: string; message?: string }[];
-    containerStatuses?: {
-      state?: { waiting?: { reason?: string; message?: string }; terminated?: { message?: string } };
-    }[];
-  };
-}
-export const CONNECTIVITY_PODS = namespacedResource<ConnectivityPod>('v1', 'pods', 'Pod');
 
 export interface PodRequest {
   readonly namespace: string;
@@ -38,7 +26,15 @@ export interface PodRequest {
 }
 
 /** Returns the manifest of a pod on a node. It needs root: Kubernetes gives a capability to no other user. */
-export function connectivityPod({ namespace, name, run, nad, node, image, peers }: PodRequest): ConnectivityPod {
+export function connectivityPod({
+  namespace,
+  name,
+  run,
+  nad,
+  node,
+  image,
+  peers,
+}: PodRequest): KubeObject & { spec: object } {
   const asks = peers.length > 0;
   const onNode = { key: 'metadata.name', operator: 'In', values: [node] };
   return {
@@ -81,18 +77,18 @@ export interface PodAttachment {
   readonly mac: string;
 }
 
-export function attachmentOf(pod: ConnectivityPod): PodAttachment | undefined {
+export function attachmentOf(pod: ProcessPod): PodAttachment | undefined {
   const found = networkStatuses(pod).find((each) => each.interface === INTERFACE);
   if (found === undefined) return undefined;
   return { addresses: reportedIPsOf(found), mac: asString(asRecord(found).mac).toLowerCase() };
 }
 
-export function isRunning({ status }: ConnectivityPod): boolean {
+export function isRunning({ status }: ProcessPod): boolean {
   return status?.phase === 'Running';
 }
 
 /** Says what a pod waits for; undefined if it says nothing. */
-export function waitingReasonOf({ status = {} }: ConnectivityPod): string | undefined {
+export function waitingReasonOf({ status = {} }: ProcessPod): string | undefined {
   const unscheduled = status.conditions?.find((each) => each.type === 'PodScheduled' && each.status === 'False');
   const waiting = status.containerStatuses?.[0]?.state?.waiting;
   return unscheduled?.message ?? waiting?.message ?? waiting?.reason;
@@ -116,7 +112,7 @@ export interface PairResult {
 }
 
 /** Reads the result of a pod that has ended; undefined if it has none. */
-export function resultOf({ status }: ConnectivityPod): PairResult | undefined {
+export function resultOf({ status }: ProcessPod): PairResult | undefined {
   const text = status?.containerStatuses?.[0]?.state?.terminated?.message ?? '';
   try {
     const { mtu, own, peers, error } = asRecord(JSON.parse(text));

@@ -15,11 +15,9 @@ export function reportPair(pair: NodePair, { from, to, result }: PairObservation
   const name = nameOfPair(pair);
   const message = `${from.addresses.join(', ')} → ${to.addresses.join(', ')}: address, ARP and ND, ping, packets of ${result.mtu} bytes`;
   if (result.error !== '') return failedPair(pair, 'connectivity', `the pod could not check it: ${result.error}`);
-  const own = result.own.flatMap((host) => duplicatesOf(name, host, [from.mac]));
-  return reportCheck(name, message, [
-    ...own,
-    ...result.peers.flatMap((host) => findingsOf(name, host, to.mac, result.mtu)),
-  ]);
+  const own = result.own.flatMap((host) => duplicatesOf(name, host, from.mac));
+  const found = result.peers.flatMap((host) => findingsOf(name, host, to.mac, result.mtu));
+  return reportCheck(name, message, [...own, ...found]);
 }
 
 export function nameOfPair({ from, to }: NodePair): string {
@@ -41,14 +39,12 @@ function findingsOf(name: string, host: AskedHost, mac: string, mtu: number): Fi
     const remedy = 'check that both nodes have the bridge, interface or VLAN of the NAD, and that the switch passes it';
     return [errorOf('arp', name, problem, remedy)];
   }
-  const duplicates = duplicatesOf(name, host, [mac]);
+  const duplicates = duplicatesOf(name, host, mac);
   if (!macs.includes(mac)) return duplicates;
   if (ping !== '') {
     const problem = `${address} answers ${question}, but not ping: ${ping}`;
-    return [
-      ...duplicates,
-      errorOf('ping', name, problem, 'check MAC filters, port security and firewalls between the nodes'),
-    ];
+    const remedy = 'check MAC filters, port security and firewalls between the nodes';
+    return [...duplicates, errorOf('ping', name, problem, remedy)];
   }
   if (fullSize === '') return duplicates;
   const problem = `${address} answers a small ping, but none of ${mtu} bytes, the MTU of the interface: ${fullSize}`;
@@ -56,8 +52,8 @@ function findingsOf(name: string, host: AskedHost, mac: string, mtu: number): Fi
   return [...duplicates, errorOf('mtu', name, problem, remedy)];
 }
 
-function duplicatesOf(name: string, { address, macs }: AskedHost, rightful: readonly string[]): Finding[] {
-  const others = macs.filter((each) => !rightful.includes(each));
+function duplicatesOf(name: string, { address, macs }: AskedHost, rightful: string): Finding[] {
+  const others = macs.filter((each) => each !== rightful);
   if (others.length === 0) return [];
   const problem = `${address} is also that of the host with MAC address ${others.join(', ')}`;
   const remedy = `find that host: kubectl holdfast who ${others[0] ?? ''}. Reserve the address if it is not a pod or VM`;

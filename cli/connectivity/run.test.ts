@@ -2,8 +2,10 @@ import { expect } from 'chai';
 import { NETWORK_STATUS_ANNOTATION } from '../../api/names.js';
 import { StatusError } from '../../kube/errors.js';
 import { VIRTUAL_MACHINES } from '../../kube/resources.js';
+import { apiError } from '../../test/api-errors.js';
 import { MemoryCluster } from '../testing/memory-cluster.js';
-import { CONNECTIVITY_LABEL, CONNECTIVITY_PODS, type ConnectivityPod, connectivityPod } from './pods.js';
+import { PROCESS_PODS, type ProcessPod } from '../installation.js';
+import { CONNECTIVITY_LABEL, connectivityPod } from './pods.js';
 import { testConnectivity } from './run.js';
 
 const NETWORK = { nad: { namespace: 'lab', name: 'blue' }, isPersistent: true };
@@ -39,7 +41,7 @@ class PodCluster extends MemoryCluster {
     );
   }
 
-  start(pod: ConnectivityPod): void {
+  start(pod: ProcessPod): void {
     const { name } = pod.metadata;
     if (!name.startsWith('holdfast-connectivity-r-')) return;
     this.created.push(name);
@@ -54,15 +56,15 @@ class PodCluster extends MemoryCluster {
     const peer = { address: '10.0.0.2', ...this.host };
     const result = { mtu: 1500, own: [{ address: '10.0.0.1', macs: [] }], peers: [peer] };
     const state = asks ? { terminated: { message: JSON.stringify(result) } } : {};
-    this.change(CONNECTIVITY_PODS, name, (found) => ({
+    this.change(PROCESS_PODS, name, (found) => ({
       ...found,
       metadata: { ...found.metadata, annotations: { [NETWORK_STATUS_ANNOTATION]: JSON.stringify([entry]) } },
-      status: { phase: asks ? 'Succeeded' : 'Running', containerStatuses: [{ state }] },
+      status: { phase: asks ? 'Succeeded' : 'Running', containerStatuses: [{ name: 'packets', state }] },
     }));
   }
 
   get left(): string[] {
-    return [...this.all(CONNECTIVITY_PODS), ...this.all(VIRTUAL_MACHINES)].map(({ metadata }) => metadata.name);
+    return [...this.all(PROCESS_PODS), ...this.all(VIRTUAL_MACHINES)].map(({ metadata }) => metadata.name);
   }
 }
 
@@ -71,7 +73,7 @@ describe('kubectl holdfast connectivity', () => {
 
   beforeEach(() => {
     cluster = new PodCluster();
-    cluster.tracker.observe(CONNECTIVITY_PODS, ({ type, object }) => {
+    cluster.tracker.observe(PROCESS_PODS, ({ type, object }) => {
       if (type === 'ADDED') cluster.start(object);
     });
   });
@@ -155,13 +157,13 @@ describe('kubectl holdfast connectivity', () => {
     const labels = { [CONNECTIVITY_LABEL]: 'other' };
     return { namespace: 'lab', name, labels, creationTimestamp: new Date(bornS * 1000).toISOString() };
   };
-  const pod = (name: string, phase: string, bornS = 0): ConnectivityPod => {
+  const pod = (name: string, phase: string, bornS = 0): ProcessPod => {
     return { metadata: labelled(name, bornS), status: { phase } };
   };
 
   it('removes pods and VMs of a run that was killed, but no pods that run', async () => {
     cluster.now = HOUR_S * 1000;
-    cluster.put(CONNECTIVITY_PODS, pod('killed', 'Failed'), pod('running', 'Running'));
+    cluster.put(PROCESS_PODS, pod('killed', 'Failed'), pod('running', 'Running'));
     cluster.put(VIRTUAL_MACHINES, { metadata: labelled('vm', 0) });
     await cluster.run();
     expect(cluster.left).to.deep.equal(['running']);
@@ -169,10 +171,23 @@ describe('kubectl holdfast connectivity', () => {
 
   it('leaves the objects of a run that goes on, and has not read the result of its pod yet', async () => {
     cluster.now = HOUR_S * 1000;
-    cluster.put(CONNECTIVITY_PODS, pod('ended', 'Succeeded', HOUR_S - 300));
+    cluster.put(PROCESS_PODS, pod('ended', 'Succeeded', HOUR_S - 300));
     cluster.put(VIRTUAL_MACHINES, { metadata: labelled('vm', HOUR_S - 300) });
     await cluster.run();
     expect(cluster.left).to.deep.equal(['ended', 'vm']);
+  });
+
+  it('says that a run that was killed may have left VMs, if the user may not list them', async () => {
+    const serve = cluster.serve.bind(cluster);
+    cluster.serve = (request) => {
+      if (request.method === 'GET' && request.path.endsWith('/virtualmachines'))
+        throw apiError(403, 'Forbidden', 'User "eve" cannot list resource "virtualmachines"', '');
+      return serve(request);
+    };
+    expect(await cluster.run()).to.have.length(3);
+    expect(cluster.logged.join()).to.match(
+      /^VirtualMachines of a run that was killed may be left: .*User "eve" cannot list/,
+    );
   });
 
   it('goes on if it cannot remove the VM of another run, and names the VM', async () => {

@@ -1,3 +1,4 @@
+import { PROCESS_PODS, type ProcessPod } from '../installation.js';
 import type { KubeObject } from '../../api/meta.js';
 import { isTerminal } from '../../api/pod.js';
 import type { Client } from '../../kube/client.js';
@@ -15,8 +16,6 @@ import type { TestedNetwork } from './network.js';
 import { TestObjects } from './objects.js';
 import { type NodePair, pairsOf } from './pairs.js';
 import {
-  CONNECTIVITY_PODS,
-  type ConnectivityPod,
   DEADLINE_S,
   type PodRequest,
   attachmentOf,
@@ -57,43 +56,33 @@ export async function testConnectivity(options: ConnectivityOptions, deps: Conne
   const { nad } = options.network;
   const objects = new TestObjects(deps.client, deps.clock, { namespace: nad.namespace, signal: deps.signal });
   const { pairs, total } = pairsOf(options.nodes, options.maxPairs);
-  const reports: CheckReport[] = [
-    reportCheck(
-      'network',
-      `NetworkAttachmentDefinition ${nad.namespace}/${nad.name}: ${pairs.length} of ${total} pairs of nodes`,
-    ),
-  ];
-  let failure: { readonly error: unknown } | undefined;
-  const stop = (error: unknown) => {
-    failure ??= { error };
+  const network = `NetworkAttachmentDefinition ${nad.namespace}/${nad.name}`;
+  const reports = [reportCheck('network', `${network}: ${pairs.length} of ${total} pairs of nodes`)];
+  const failures: unknown[] = [];
+  let done = 0;
+  const check = async ([index, pair]: [number, NodePair]) => {
+    if (failures.length > 0) return;
+    deps.showProgress(`${++done} of ${pairs.length}: ${nameOfPair(pair)}…`);
+    const checked = checkPair(pair, `holdfast-connectivity-${deps.run}-${index}`, { options, deps, objects });
+    await checked.then(
+      (report) => reports.push(report),
+      (error: unknown) => failures.push(error),
+    );
   };
   try {
     await removeLeftovers(options, deps, objects);
-    let done = 0;
-    await forEachParallel(
-      pairs.map((pair, index) => ({ pair, index })),
-      PARALLEL_PAIRS,
-      async ({ pair, index }) => {
-        if (failure !== undefined) return;
-        deps.showProgress(`${++done} of ${pairs.length}: ${nameOfPair(pair)}…`);
-        await checkPair(pair, `holdfast-connectivity-${deps.run}-${index}`, { options, deps, objects }).then(
-          (report) => void reports.push(report),
-          stop,
-        );
-      },
-      deps.signal,
-    );
-    if (failure === undefined && options.withMigration) {
+    await forEachParallel([...pairs.entries()], PARALLEL_PAIRS, check, deps.signal);
+    if (failures.length === 0 && options.withMigration) {
       deps.showProgress('migrating a VM…');
       reports.push(await checkMigration(options, { ...deps, objects }));
     }
   } catch (error) {
-    stop(error);
+    failures.push(error);
   } finally {
     deps.showProgress('removing the pods…');
-    for (const left of await objects.remove()) deps.printStatus(`${left}: remove it by hand`);
+    for (const left of await objects.remove()) deps.printStatus(left);
   }
-  if (failure !== undefined) throw failure.error;
+  if (failures.length > 0) throw failures[0];
   return reports;
 }
 
@@ -106,10 +95,10 @@ async function removeLeftovers(
   const before = clock.wall() - timeoutMs - DEADLINE_S * 1000;
   const isOld = ({ metadata }: KubeObject) => Date.parse(metadata.creationTimestamp ?? '') < before;
   const left = await Promise.all([
-    objects.removeLeftovers(CONNECTIVITY_PODS, (pod) => isOld(pod) && isTerminal(pod)),
+    objects.removeLeftovers(PROCESS_PODS, (pod) => isOld(pod) && isTerminal(pod)),
     objects.removeLeftovers(VIRTUAL_MACHINES, isOld),
   ]);
-  for (const each of left.flat()) printStatus(`${each}: remove it by hand`);
+  for (const each of left.flat()) printStatus(each);
 }
 
 interface PairContext {
@@ -134,13 +123,9 @@ async function checkPair(pair: NodePair, prefix: string, context: PairContext): 
     const asker = await startPod(asking, isTerminal, context, timeoutMs + CHECK_MS);
     if (typeof asker === 'string') return failedPair(pair, 'address', `the pod on ${pair.from} does not run: ${asker}`);
     const [from, result] = [attachmentOf(asker), resultOf(asker)];
-    if (from === undefined || result === undefined)
-      return failedPair(
-        pair,
-        'connectivity',
-        `the pod on ${pair.from} ended without a result: ${image} must be Holdfast's image`,
-      );
-    return reportPair(pair, { from, to, result });
+    if (from !== undefined && result !== undefined) return reportPair(pair, { from, to, result });
+    const problem = `the pod on ${pair.from} ended without a result: ${image} must be Holdfast's image`;
+    return failedPair(pair, 'connectivity', problem);
   } finally {
     // the addresses are for the next pair
     await objects.remove(names);
@@ -150,20 +135,20 @@ async function checkPair(pair: NodePair, prefix: string, context: PairContext): 
 /** Creates a pod and waits. @returns why it did not start */
 async function startPod(
   request: PodRequest,
-  isReady: (pod: ConnectivityPod) => boolean,
+  isReady: (pod: ProcessPod) => boolean,
   { objects, deps, options: { timeoutMs } }: PairContext,
   waitMs = timeoutMs,
-): Promise<ConnectivityPod | string> {
+): Promise<ProcessPod | string> {
   const { name } = request;
   try {
-    await objects.create(CONNECTIVITY_PODS, connectivityPod(request));
+    await objects.create(PROCESS_PODS, connectivityPod(request));
   } catch (error) {
     // a policy or a quota, and not a right of the user
     if (isRejected(error) && describeForbidden(error) === undefined)
       return `${error.message}. Name a NAD in a namespace that allows the capability NET_RAW and root`;
     throw error;
   }
-  const read = () => objects.get(CONNECTIVITY_PODS, name);
+  const read = () => objects.get(PROCESS_PODS, name);
   const { value, isRight } = await objects.wait(read, (pod) => isReady(pod) || isTerminal(pod), waitMs);
   if (isRight && isReady(value)) return value;
   return (

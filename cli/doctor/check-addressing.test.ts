@@ -19,7 +19,7 @@ describe('addresses that Secrets with network data keep from others', () => {
     expect(finding).to.include({ severity: 'warning', check: 'locks', object: 'AddressLeases (6)' });
     expect(finding?.problem)
       .to.include('blue.10-0-0-1 (Secret lab/net)')
-      .and.to.match(/, and 1 more$/);
+      .and.to.match(/ and 1 more$/);
     expect(finding?.problem).not.to.include('10-0-0-0');
   });
 

@@ -1,3 +1,5 @@
+import { describeLeaseOwner } from '../../api/address-lease.js';
+import { nameFirst } from '../../api/json.js';
 import { type AddressPool, adminPoolFor, isAdminPool, nadNamespaceOf } from '../../api/address-pool.js';
 import { BAD_POOL_CONDITIONS } from '../../api/conditions.js';
 import { describesPool } from '../../api/networks/ipam-config.js';
@@ -7,7 +9,6 @@ import { type NetworkAttachmentDefinition, parseNetworkConfig } from '../../api/
 import { bridgeAddressProblems } from '../../addressing/pool/bridge-address.js';
 import { compilePool } from '../../addressing/pool/pool.js';
 import { docsUrl } from '../../process/docs-url.js';
-import { firstOfMany } from '../output.js';
 import { needsAction } from '../usage/pools.js';
 import { type Finding, errorOf, warningOf } from './finding.js';
 import type { ObservedCluster } from './observe.js';
@@ -80,32 +81,24 @@ const SETTLED_MS = 15 * 60_000;
 const MAX_NAMED = 5;
 
 /** Leases whose owners are gone. */
-export function checkLeaks({ leases, owners, now }: ObservedCluster): Finding[] {
-  if (leases === undefined || owners === undefined || now === undefined) return [];
-  const leaked = leases.filter(({ owner, createdAt }) => !owners.has(owner.uid) && now - createdAt > SETTLED_MS);
-  if (leaked.length === 0) return [];
-  const names = leaked.map(({ name, owner }) => `${name} (${owner.kind} ${owner.namespace}/${owner.name})`);
-  return [
-    warningOf(
-      'leaks',
-      `AddressLeases (${leaked.length})`,
-      `their owners do not exist: ${firstOfMany(names, MAX_NAMED)}`,
-      'they are released when --collect-after is over. If they stay, the log of ipam says why, and for leases of pods that of the agent',
-    ),
-  ];
+export function checkLeaks({ ownerlessLeases = [], now }: ObservedCluster): Finding[] {
+  const leaked = ownerlessLeases.filter(({ createdAt }) => now !== undefined && now - createdAt > SETTLED_MS);
+  const names = leaked.map(({ name, owner }) => `${name} (${describeLeaseOwner(owner)})`);
+  const remedy =
+    'they are released when --collect-after is over. If they stay, the log of ipam says why, and for leases of pods that of the agent';
+  return leaseFindings('leaks', names, 'their owners do not exist', remedy);
+}
+
+function leaseFindings(check: string, names: readonly string[], problem: string, remedy: string): Finding[] {
+  if (names.length === 0) return [];
+  return [warningOf(check, `AddressLeases (${names.length})`, `${problem}: ${nameFirst(names, MAX_NAMED)}`, remedy)];
 }
 
 /** Released addresses that nobody gets, because Secrets with network data may still hold them. */
 export function checkLockedLeases({ lockedLeases = [], now }: ObservedCluster): Finding[] {
   const locked = lockedLeases.filter(({ releasedAt }) => now !== undefined && now - releasedAt > SETTLED_MS);
-  if (locked.length === 0) return [];
   const names = locked.map(({ name, secret }) => `${name} (Secret ${secret})`);
-  return [
-    warningOf(
-      'locks',
-      `AddressLeases (${locked.length})`,
-      `nobody gets these released addresses, because Secrets with network data may still hold them: ${firstOfMany(names, MAX_NAMED)}`,
-      `the process guest removes them: its log says why it has not. If guest was removed for good, see ${docsUrl('how-to/uninstall.md')}`,
-    ),
-  ];
+  const problem = 'nobody gets these released addresses, because Secrets with network data may still hold them';
+  const remedy = `the process guest removes them: its log says why it has not. If guest was removed for good, see ${docsUrl('how-to/uninstall.md')}`;
+  return leaseFindings('locks', names, problem, remedy);
 }

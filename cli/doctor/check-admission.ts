@@ -1,6 +1,6 @@
-import type { KubeVirt } from '../../api/kubevirt.js';
-import { objectKey } from '../../api/meta.js';
 import { SERVED_NETWORKS_COMPLETE, SERVED_NETWORKS_CONFIG_MAP } from '../../api/names.js';
+import type { KubeVirt } from '../../api/kubevirt.js';
+import { objectKey, byAge } from '../../api/meta.js';
 import { expiryOf, splitPem } from '../../tls/pem.js';
 import { PARAMETERS, type WebhookConfiguration, allocatesAddresses } from '../installation.js';
 import { type Finding, errorOf, warningOf } from './finding.js';
@@ -13,65 +13,42 @@ const SERVICE_LABEL = 'kubernetes.io/service-name';
  * The policies, without the prefix of their names. `ipam`: about kinds and processes that an installation of only controller and webhook does not
  * have. A test compares them with the manifests.
  */
-const POLICIES: Readonly<Record<string, 'ipam' | 'claims'>> = {
-  'agent-blocks': 'ipam',
-  'agent-leases': 'ipam',
-  'binding-networks': 'claims',
-  'capacity-nodes': 'ipam',
-  'claim-guard': 'claims',
-  'claim-reference': 'claims',
-  'claim-status': 'claims',
-  'lease-quarantine': 'ipam',
-  'launcher-creator': 'claims',
-  'launcher-label': 'claims',
-  'launcher-owner': 'claims',
-  'pool-claim-status': 'ipam',
-  'pool-origin': 'ipam',
-  'network-data': 'ipam',
-  'network-data-locks': 'ipam',
-  'responder-leases': 'ipam',
-  'responder-sets': 'ipam',
-  'responder-tables': 'ipam',
-  'status-networks': 'claims',
-  'webhook-configurations': 'claims',
-  'configmap-informer': 'claims',
+const POLICIES = {
+  ipam: [
+    ...['agent-blocks', 'agent-leases', 'capacity-nodes', 'lease-quarantine', 'pool-claim-status', 'pool-origin'],
+    ...['network-data', 'network-data-locks', 'responder-leases', 'responder-sets', 'responder-tables'],
+  ].map(withPrefix),
+  claims: [
+    ...['binding-networks', 'claim-guard', 'claim-reference', 'claim-status', 'launcher-creator', 'launcher-label'],
+    ...['launcher-owner', 'status-networks', 'webhook-configurations', 'configmap-informer'],
+  ].map(withPrefix),
 };
-export const POLICY_NAMES: readonly string[] = Object.keys(POLICIES).map((name) => `holdfast-${name}`);
+export const POLICY_NAMES: readonly string[] = [...POLICIES.ipam, ...POLICIES.claims];
+
+function withPrefix(name: string): string {
+  return `holdfast-${name}`;
+}
 
 /** The names of the policies that the installation needs. */
 export function neededPolicies(observed: ObservedCluster): readonly string[] {
-  if (allocatesAddresses(observed)) return POLICY_NAMES;
-  return POLICY_NAMES.filter((name) => POLICIES[name.replace('holdfast-', '')] === 'claims');
+  return allocatesAddresses(observed) ? POLICY_NAMES : POLICIES.claims;
 }
 
 /** Webhooks that the API server cannot call, or soon cannot. */
 export function checkWebhooks(observed: ObservedCluster): Finding[] {
   const { configurations, trialCalls } = observed;
-  const failed = trialCalls.flatMap(({ configuration, error }) =>
-    error === undefined
-      ? []
-      : [
-          errorOf(
-            'webhooks',
-            `WebhookConfiguration ${configuration}`,
-            `the API server cannot call it: ${error}`,
-            'check that its pods are ready, and that the API server reaches them. For a certificate error, the log of the process says why caBundle is not current',
-          ),
-        ],
-  );
+  const reach =
+    'check that its pods are ready, and that the API server reaches them. For a certificate error, the log of the process says why caBundle is not current';
+  const failed = trialCalls.flatMap(({ configuration, error }) => {
+    const object = `WebhookConfiguration ${configuration}`;
+    return error === undefined ? [] : [errorOf('webhooks', object, `the API server cannot call it: ${error}`, reach)];
+  });
   if (configurations === undefined) return failed;
-  const hasMain = configurations.some(({ metadata }) => metadata.name === 'holdfast-webhook');
-  const missing = hasMain
-    ? []
-    : [
-        errorOf(
-          'webhooks',
-          'MutatingWebhookConfiguration holdfast-webhook',
-          'does not exist, so launcher pods get no reference to their claims',
-          'apply manifests/base/claims/webhook/mutating-webhook.yaml',
-        ),
-      ];
-  return [...missing, ...failed, ...configurations.flatMap((each) => checkConfiguration(each, observed))];
+  const found = [...failed, ...configurations.flatMap((each) => checkConfiguration(each, observed))];
+  if (configurations.some(({ metadata }) => metadata.name === 'holdfast-webhook')) return found;
+  const problem = 'does not exist, so launcher pods get no reference to their claims';
+  const remedy = 'apply manifests/base/claims/webhook/mutating-webhook.yaml';
+  return [errorOf('webhooks', 'MutatingWebhookConfiguration holdfast-webhook', problem, remedy), ...found];
 }
 
 function checkConfiguration(configuration: WebhookConfiguration, observed: ObservedCluster): Finding[] {
@@ -159,9 +136,7 @@ function checkServedNetworks({ servedNetworks }: ObservedCluster): Finding[] {
 
 /** Returns the KubeVirt object that the processes take for the installed one. */
 export function oldestKubeVirt(kubevirts: readonly KubeVirt[]): KubeVirt | undefined {
-  return [...kubevirts].sort((a, b) =>
-    (a.metadata.creationTimestamp ?? '') < (b.metadata.creationTimestamp ?? '') ? -1 : 1,
-  )[0];
+  return kubevirts.toSorted(byAge)[0];
 }
 
 function checkParameters(
@@ -180,12 +155,6 @@ function checkParameters(
   if (parameters === undefined) return [];
   const { kubevirtNamespace = '' } = parameters;
   if (kubevirtNamespace === oldest.metadata.namespace) return [];
-  return [
-    errorOf(
-      'kubevirt',
-      object,
-      `kubevirtNamespace is "${kubevirtNamespace}", but KubeVirt ${objectKey(oldest)} is in another namespace: no pod gets the address of a claim`,
-      `set kubevirtNamespace to ${oldest.metadata.namespace ?? ''}`,
-    ),
-  ];
+  const problem = `kubevirtNamespace is "${kubevirtNamespace}", but KubeVirt ${objectKey(oldest)} is in another namespace: no pod gets the address of a claim`;
+  return [errorOf('kubevirt', object, problem, `set kubevirtNamespace to ${oldest.metadata.namespace ?? ''}`)];
 }

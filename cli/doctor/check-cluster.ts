@@ -60,14 +60,8 @@ export function checkClocks({ now, nodeLeases, nodes }: ObservedCluster): Findin
     const isBehind = age > MAX_SKEW_MS + RENEWAL_MS && ready.has(name);
     if (!isBehind && !(age < -MAX_SKEW_MS)) return [];
     const seconds = Math.round(Math.abs(age) / 1000);
-    return [
-      errorOf(
-        'clocks',
-        `Node ${name}`,
-        `its clock is about ${seconds} s ${isBehind ? 'behind' : 'ahead of'} that of the API server; 30 s are allowed`,
-        'synchronize the clock of the node with NTP or chrony',
-      ),
-    ];
+    const problem = `its clock is about ${seconds} s ${isBehind ? 'behind' : 'ahead of'} that of the API server; 30 s are allowed`;
+    return [errorOf('clocks', `Node ${name}`, problem, 'synchronize the clock of the node with NTP or chrony')];
   });
 }
 
@@ -92,10 +86,16 @@ function checkKind(crd: Crd): Finding[] {
   if (established?.status === 'False')
     return [errorOf('kinds', object, `is not served: ${established.message ?? ''}`, APPLY)];
   const served = crd.spec?.versions?.find((version) => version.served === true)?.schema?.openAPIV3Schema;
-  const missing = (CRD_FIELDS[crd.metadata.name] ?? []).filter((path) => !hasField(served, path.split('.')));
+  const missing = crdFieldsOf(crd.metadata.name).filter((path) => !hasField(served, path.split('.')));
   if (missing.length === 0) return [];
   const problem = `is older than this version of kubectl holdfast: it has no ${missing.join(', ')}`;
   return [errorOf('kinds', object, `${problem}, so the API server drops these fields`, APPLY)];
+}
+
+/** Returns the paths of the fields of a kind, such as `spec.owner.uid`. */
+export function crdFieldsOf(crd: string): string[] {
+  const objects = Object.entries(CRD_FIELDS[crd] ?? {});
+  return objects.flatMap(([path, names]) => names.split(' ').map((name) => `${path}.${name}`));
 }
 
 function hasField(schema: JsonSchema | undefined, [name = '', ...rest]: readonly string[]): boolean {

@@ -1,6 +1,6 @@
 import { type AddressPool, isAdminPool } from '../../api/address-pool.js';
 import { labelValue } from '../../api/ipam-claim.js';
-import { truncate } from '../../api/json.js';
+import { nameFirst, truncate } from '../../api/json.js';
 import { type KubeObject, isBeingDeleted, objectKey } from '../../api/meta.js';
 import { deliveryOf } from '../../api/networks/nad-guests.js';
 import { IPS_ALLOCATED, LEASE_POOL, RESPONDERS_NAMESPACE } from '../../api/names.js';
@@ -14,7 +14,6 @@ import {
   componentsOf,
   isReady,
 } from '../installation.js';
-import { firstOfMany } from '../output.js';
 import { type Finding, errorOf, warningOf } from './finding.js';
 import { type ObservedCluster, inAllNamespaces } from './observe.js';
 
@@ -59,7 +58,7 @@ function checkGuest({ pools = [] }: ObservedCluster, components: readonly Compon
     .filter((pool) => isDhcpPool(pool) || (isAdminPool(pool) && pool.spec.guest?.networkData?.default === true))
     .map(({ metadata }) => metadata.name);
   if (served.length === 0) return [];
-  const problem = `no workload of the component guest exists, so guests of AddressPool ${firstOfMany(served, MAX_POOLS)} are told no addresses`;
+  const problem = `no workload of the component guest exists, so guests of AddressPool ${nameFirst(served, MAX_POOLS)} are told no addresses`;
   return [errorOf('processes', 'holdfast-guest', problem, INSTALL)];
 }
 
@@ -67,7 +66,7 @@ function checkCapacity({ pools = [] }: ObservedCluster, components: readonly Com
   if (components.some(({ name, gates }) => name === 'capacity' && !gates.includes('PublishCapacity=false'))) return [];
   const shown = pools.filter(({ spec }) => spec.publishCapacity === true).map(({ metadata }) => metadata.name);
   if (shown.length === 0) return [];
-  const problem = `no workload of the component capacity publishes addresses, so the scheduler does not see those of AddressPool ${firstOfMany(shown, MAX_POOLS)}`;
+  const problem = `no workload of the component capacity publishes addresses, so the scheduler does not see those of AddressPool ${nameFirst(shown, MAX_POOLS)}`;
   const remedy = `install it, with the gate PublishCapacity, or remove publishCapacity: ${docsUrl('how-to/scheduler-visible-addresses.md')}`;
   return [warningOf('processes', 'holdfast-capacity', problem, remedy)];
 }
@@ -75,27 +74,27 @@ function checkCapacity({ pools = [] }: ObservedCluster, components: readonly Com
 function checkReadiness({ name, workload, namespace, ready, wanted, pods }: ComponentState): Finding[] {
   const kind = name === 'agent' ? 'DaemonSet' : 'Deployment';
   const object = `${kind} ${namespace}/${workload}`;
-  if (wanted === 0)
-    return name === 'agent'
-      ? [errorOf('processes', object, 'no node runs an agent', 'check nodeSelector and tolerations of the DaemonSet')]
-      : [
-          errorOf(
-            'processes',
-            object,
-            'has 0 replicas',
-            `run kubectl -n ${namespace} scale deployment ${workload} --replicas=2`,
-          ),
-        ];
+  if (wanted === 0) {
+    const [problem, remedy] =
+      name === 'agent'
+        ? ['no node runs an agent', 'check nodeSelector and tolerations of the DaemonSet']
+        : ['has 0 replicas', `run kubectl -n ${namespace} scale deployment ${workload} --replicas=2`];
+    return [errorOf('processes', object, problem, remedy)];
+  }
   if (ready >= wanted) return [];
-  const unready = pods.filter((pod) => !isReady(pod));
-  const shown = unready.slice(0, 3).map(describePod).join('; ');
-  const more = unready.length > 3 ? ` and ${unready.length - 3} more` : '';
-  const problem = `${ready} of ${wanted} pods are ready${shown === '' ? '' : `: ${shown}${more}`}`;
-  const remedy =
-    name === 'agent'
-      ? `run kubectl -n ${namespace} describe pod and kubectl logs for these pods; if they name the CNI folder, see ${docsUrl('how-to/install.md#adapt-the-nodes')}`
-      : `run kubectl -n ${namespace} describe pod and kubectl logs for these pods`;
-  return [errorOf('processes', object, problem, remedy)];
+  const problem = `${ready} of ${wanted} pods are ready${describeUnready(pods)}`;
+  const folder =
+    name === 'agent' ? `; if they name the CNI folder, see ${docsUrl('how-to/install.md#adapt-the-nodes')}` : '';
+  return [errorOf('processes', object, problem, `${seePods(namespace)}${folder}`)];
+}
+
+function seePods(namespace: string): string {
+  return `run kubectl -n ${namespace} describe pod and kubectl logs for these pods`;
+}
+
+function describeUnready(pods: readonly ProcessPod[]): string {
+  const unready = pods.filter((pod) => !isReady(pod)).map(describePod);
+  return unready.length === 0 ? '' : `: ${nameFirst(unready, 3, unready.length, '; ')}`;
 }
 
 function describePod({ metadata: { name }, spec, status = {} }: ProcessPod): string {
@@ -147,45 +146,29 @@ function checkVersions(components: readonly ComponentState[], clientVersion: str
   );
   const newest = known
     .map(({ version }) => version)
-    .sort(compareMinor)
+    .sort((a, b) => minorOf(a) - minorOf(b))
     .at(-1);
   if (newest === undefined) return [];
-  const skewed = known.filter(({ version }) => differs(version, newest));
-  return [
-    ...skewed.map(({ name, version }) =>
-      errorOf(
-        'versions',
-        `holdfast-${name}`,
-        `runs ${version}, and another process runs ${newest}: they are more than one minor version apart`,
-        `upgrade one minor version at a time: ${docsUrl('how-to/upgrade.md')}`,
-      ),
-    ),
-    ...(differs(clientVersion, newest)
-      ? [
-          warningOf(
-            'versions',
-            'kubectl holdfast',
-            `is ${clientVersion}, and the processes run ${newest}: they are more than one minor version apart`,
-            'install the plugin of the version of the processes',
-          ),
-        ]
-      : []),
-  ];
+  const apart = `${newest}: they are more than one minor version apart`;
+  const found = known.flatMap(({ name, version }) => {
+    if (!differs(version, newest)) return [];
+    const remedy = `upgrade one minor version at a time: ${docsUrl('how-to/upgrade.md')}`;
+    return [errorOf('versions', `holdfast-${name}`, `runs ${version}, and another process runs ${apart}`, remedy)];
+  });
+  if (!differs(clientVersion, newest)) return found;
+  const problem = `is ${clientVersion}, and the processes run ${apart}`;
+  const remedy = 'install the plugin of the version of the processes';
+  return [...found, warningOf('versions', 'kubectl holdfast', problem, remedy)];
 }
 
-function minorOf(version: string): [number, number] {
+/** As one number: a minor version has at most six digits. */
+function minorOf(version: string): number {
   const [major = 0, minor = 0] = version.split('.').map(Number);
-  return [major, minor];
-}
-
-function compareMinor(a: string, b: string): number {
-  const [[aMajor, aMinor], [bMajor, bMinor]] = [minorOf(a), minorOf(b)];
-  return aMajor - bMajor || aMinor - bMinor;
+  return major * 1e6 + minor;
 }
 
 function differs(a: string, b: string): boolean {
-  const [[aMajor, aMinor], [bMajor, bMinor]] = [minorOf(a), minorOf(b)];
-  return aMajor !== bMajor || Math.abs(aMinor - bMinor) > 1;
+  return Math.abs(minorOf(a) - minorOf(b)) > 1;
 }
 
 const GUIDE = docsUrl('how-to/layer-2-networks.md#answer-dhcp');
@@ -244,14 +227,10 @@ function checkSet(set: InstalledWorkload, pool: AddressPool, observed: ObservedC
   const names = Array.from({ length: replicas }, (_, ordinal) => `${name}-${ordinal}`);
   const claims = names.flatMap((each) => checkClaim(each, pool, observed));
   if (ready >= replicas) return claims;
-  const unready = observed.pods?.filter((pod) => names.includes(pod.metadata.name) && !isReady(pod)) ?? [];
-  const pods = unready.length === 0 ? '' : `: ${unready.map(describePod).join('; ')}`;
+  const pods = describeUnready((observed.pods ?? []).filter(({ metadata }) => names.includes(metadata.name)));
   const problem = `${ready} of ${replicas} responders of AddressPool ${pool.metadata.name} are ready${pods}`;
-  const remedy = `run kubectl -n ${namespace} describe pod and kubectl logs for these pods. They need two nodes`;
-  return [
-    (ready === 0 ? errorOf : warningOf)('responders', `StatefulSet ${namespace}/${name}`, problem, remedy),
-    ...claims,
-  ];
+  const [findingOf, remedy] = [ready === 0 ? errorOf : warningOf, `${seePods(namespace)}. They need two nodes`];
+  return [findingOf('responders', `StatefulSet ${namespace}/${name}`, problem, remedy), ...claims];
 }
 
 /** Each responder answers DHCPv4 from an address of its own. */

@@ -1,8 +1,8 @@
 import { ExitCode } from '../exit-code.js';
 import { type Output, count } from '../output.js';
 import { type Read, isUnread } from '../reader.js';
-import type { Line, Style } from '../terminal.js';
-import { type Finding, NOTHING_CHECKED, formatFindings, isError } from './finding.js';
+import type { Line } from '../terminal.js';
+import { type Finding, NOTHING_CHECKED, formatFindings, isError, NOT_CHECKED } from './finding.js';
 
 /** What one check of several says, also if all is well. */
 export interface CheckReport {
@@ -15,10 +15,6 @@ export interface CheckReport {
 }
 
 const LABELS = { error: 'FAIL', warning: 'WARN' } as const;
-const HEADS: Readonly<Record<'ok' | 'unchecked', { text: string; style: Style }>> = {
-  ok: { text: 'OK', style: 'green' },
-  unchecked: { text: 'NOT CHECKED', style: 'dim' },
-};
 
 export function reportCheck(check: string, message: string, findings: readonly Finding[] = []): CheckReport {
   const state = findings.some(isError) ? 'error' : findings.length > 0 ? 'warning' : 'ok';
@@ -56,9 +52,9 @@ export function formatChecks(reports: readonly CheckReport[], allWell: string): 
 }
 
 function formatCheck({ check, state, message, findings }: CheckReport): Line[] {
-  const head = state === 'unchecked' ? HEADS.unchecked : HEADS.ok;
-  const own: Line[] = message === '' ? [] : [[head, ` ${check}: ${message}`]];
-  return findings.length > 0 ? formatFindings(findings, LABELS) : own;
+  if (findings.length > 0) return formatFindings(findings, LABELS);
+  const head = state === 'unchecked' ? NOT_CHECKED : ({ text: 'OK', style: 'green' } as const);
+  return message === '' ? [] : [[head, ` ${check}: ${message}`]];
 }
 
 function summaryOf(reports: readonly CheckReport[], allWell: string): Line {

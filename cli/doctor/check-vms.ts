@@ -43,14 +43,11 @@ function checkNamespacesOf(
   if (namespaces === undefined || onlyNamespace !== undefined) return [];
   const existing = new Set(namespaces.map(({ metadata }) => metadata.name));
   const left = groupBy(claims, ({ metadata: { namespace = '' } }) => (existing.has(namespace) ? [] : [namespace]));
-  return [...left].map(([name, ofName]) =>
-    errorOf(
-      'claims',
-      `Namespace ${name}`,
-      `does not exist, but has ${count(ofName.length, 'IPAMClaim')}: the API server changes nothing there, so their addresses stay allocated`,
-      `kubectl create namespace ${name}; the controller then releases claims without a VM, and the namespace can be deleted again`,
-    ),
-  );
+  return [...left].map(([name, { length }]) => {
+    const problem = `does not exist, but has ${count(length, 'IPAMClaim')}: the API server changes nothing there, so their addresses stay allocated`;
+    const remedy = `kubectl create namespace ${name}; the controller then releases claims without a VM, and the namespace can be deleted again`;
+    return errorOf('claims', `Namespace ${name}`, problem, remedy);
+  });
 }
 
 /** A claim whose VM is not told about, such as that of a VMI without VM. */
@@ -60,10 +57,8 @@ function findingsOf(claim: IPAMClaim, parts: VmParts): Finding[] {
   const observed = parts.ofClaim(claim, owner?.name ?? name);
   const node = traceClaim(observed, claim, readNad(observed, claimNadOf(claim) ?? '').isHoldfast);
   const kind = controllerOf(claim)?.kind ?? VIRTUAL_MACHINE_KIND;
-  return findingsIn(
-    node,
-    owner === undefined ? `${node.kind} ${node.name}` : `${kind} ${joinKey(namespace, owner.name)}`,
-  );
+  const object = owner === undefined ? `${node.kind} ${node.name}` : `${kind} ${joinKey(namespace, owner.name)}`;
+  return findingsIn(node, object);
 }
 
 const VM_PARTS = [VIRTUAL_MACHINE_KIND, 'Network'];

@@ -231,7 +231,7 @@ const CASES: readonly Case[] = [
   },
   {
     name: 'leases of owners that are gone for long, and no others',
-    broken: { leases: [leaseOf('alive', YEAR_MS), leaseOf('dead', 1_000), leaseOf('dead', YEAR_MS)] },
+    broken: { ownerlessLeases: [leaseOf('dead', 1_000), leaseOf('dead', YEAR_MS)] },
     found: ['warning leaks AddressLeases (1): their owners do not exist: blue.10.0.0.5 (Pod lab/gone)'],
   },
   {

@@ -85,11 +85,13 @@ function formatFinding({ severity, object, problem, remedy }: Finding, labels: t
   return [[{ text: labels[severity], style }, ` ${object}`], `  ${problem}`, `  → ${remedy}`];
 }
 
+export const NOT_CHECKED = { text: 'NOT CHECKED', style: 'dim' } as const;
+
 export function formatRefused(refused: readonly string[]): Line[] {
   const [first, ...more] = refused;
   if (first === undefined) return [];
   const others = more.length === 0 ? '' : `, and ${count(more.length, 'more thing')} (all of them: -o json)`;
-  return [[{ text: 'NOT CHECKED', style: 'dim' }, ` ${first}${others}`]];
+  return [[NOT_CHECKED, ` ${first}${others}`]];
 }
 
 function summaryOf(findings: readonly Finding[], observed: CheckedScope, isUnchecked: boolean): Line {

@@ -18,6 +18,7 @@ import {
   PODS,
   VIRTUAL_MACHINES,
 } from '../../kube/resources.js';
+import { share } from '../../cluster/share.js';
 import {
   type CheckedNode,
   INSTALLED,
@@ -26,7 +27,7 @@ import {
   type InstalledWorkload,
   readInstallation,
 } from '../installation.js';
-import { PermittedReader, pickMetadata, readEvent, readObject } from '../reader.js';
+import { PermittedReader, identityOf, slimClaim, readEvent, readObject } from '../reader.js';
 import {
   type ProbingReader,
   type ProcessRight,
@@ -82,11 +83,9 @@ export interface ObservedCluster extends Installation {
   readonly onlyNamespace?: string | undefined;
   readonly narrowed?: readonly NarrowedList[];
   readonly responderSets?: readonly InstalledWorkload[] | undefined;
-  /** Held ones. */
-  readonly leases?: readonly ObservedLease[] | undefined;
+  /** Held ones whose claim or pod does not exist. */
+  readonly ownerlessLeases?: readonly ObservedLease[] | undefined;
   readonly lockedLeases?: readonly LockedLease[] | undefined;
-  /** Of claims and pods; read after the leases. */
-  readonly owners?: ReadonlySet<string> | undefined;
   /** What the user may not read or try, in words. */
   readonly refused: readonly string[];
 }
@@ -145,22 +144,8 @@ async function observeData(
     reader.list(STATEFUL_SETS, { namespace: RESPONDERS_NAMESPACE, labelSelector: INSTALLED }),
   ]);
   showProgress('reading leases and their owners…');
-  // before their owners: the owner of a lease that is younger than the list of owners would seem to be gone
-  const read = await reader.listAs(ADDRESS_LEASES, ({ metadata, spec }): (ObservedLease | LockedLease)[] => {
-    const { owner, releasedAt, networkData } = spec;
-    const { name, creationTimestamp = '' } = metadata;
-    if (releasedAt === undefined)
-      return owner === undefined ? [] : [{ name, owner, createdAt: Date.parse(creationTimestamp) }];
-    if (networkData === undefined) return [];
-    return [{ name, secret: joinKey(networkData.namespace, networkData.secret), releasedAt: Date.parse(releasedAt) }];
-  });
-  const leases = read?.flat().filter((lease) => 'owner' in lease);
-  const lockedLeases = read?.flat().filter((lease) => 'secret' in lease);
-  const [claims, pods] = await Promise.all([
-    reader.list(IPAM_CLAIMS),
-    reader.listAs(PODS, claimedUids, { metadataOnly: true }),
-  ]);
-  const owners = claims && pods && new Set([...claims.map(({ metadata }) => metadata.uid ?? ''), ...pods.flat()]);
+  const ofLeases = await observeLeases(reader);
+  const { claims } = ofLeases;
   showProgress('reading VMs, networks and pools…');
   const [vms, namespaces, events, launchers] = await Promise.all([
     reader.listAs(VIRTUAL_MACHINES, pickVm),
@@ -172,10 +157,37 @@ async function observeData(
   const nads = await reader.list(NETWORK_ATTACHMENT_DEFINITIONS);
   const pools = await reader.list(ADDRESS_POOLS);
   const ofVms = { nads, claims, vms, events, launchers };
-  const data = { nodes, nodeLeases, responderSets, leases, lockedLeases, owners, pools, namespaces, ...ofVms };
+  const data = { nodes, nodeLeases, responderSets, ...ofLeases, pools, namespaces, ...ofVms };
   return claims !== undefined && vms !== undefined
     ? data
     : { ...data, ...(await observeNamespace(reader, home, { namespaces, ...ofVms })) };
+}
+
+/** Reads leases before their owners: the owner of a lease that is younger than the list of owners would seem to be gone. */
+async function observeLeases(
+  reader: ProbingReader,
+): Promise<Pick<ObservedCluster, 'ownerlessLeases' | 'lockedLeases' | 'claims'>> {
+  const read = await reader.listAs(ADDRESS_LEASES, ({ metadata, spec }): (ObservedLease | LockedLease)[] => {
+    const { owner, releasedAt, networkData } = spec;
+    const { name, creationTimestamp = '' } = metadata;
+    if (releasedAt === undefined)
+      return owner === undefined ? [] : [{ name, owner, createdAt: Date.parse(creationTimestamp) }];
+    if (networkData === undefined) return [];
+    return [{ name, secret: joinKey(networkData.namespace, networkData.secret), releasedAt: Date.parse(releasedAt) }];
+  });
+  const leases = read?.flat().filter((lease) => 'owner' in lease);
+  const lockedLeases = read?.flat().filter((lease) => 'secret' in lease);
+  const missing = new Set(leases?.map(({ owner }) => owner.uid));
+  const markFound = (uids: readonly string[]) => uids.forEach((uid) => missing.delete(uid));
+  const [claims, pods] = await Promise.all([
+    reader.listAs(IPAM_CLAIMS, (claim) => {
+      markFound([claim.metadata.uid ?? '']);
+      return slimClaim(claim);
+    }),
+    reader.listAs(PODS, (pod) => markFound(claimedUids(pod)), { metadataOnly: true }),
+  ]);
+  const ownerlessLeases = claims && pods && leases?.filter(({ owner }) => missing.has(owner.uid));
+  return { ownerlessLeases, lockedLeases, claims };
 }
 
 /** Reads what concerns the VMs of one namespace, as far as the user may not read it in the whole cluster. */
@@ -185,7 +197,7 @@ async function observeNamespace(
   known: Pick<ObservedCluster, NarrowedList | 'namespaces'>,
 ): Promise<Partial<ObservedCluster>> {
   const [claims, vms, events, launchers, object] = await Promise.all([
-    known.claims ?? reader.list(IPAM_CLAIMS, { namespace }),
+    known.claims ?? reader.listAs(IPAM_CLAIMS, slimClaim, { namespace }),
     known.vms ?? reader.listAs(VIRTUAL_MACHINES, pickVm, { namespace }),
     known.events ?? reader.listAs(EVENTS, readEvent, { namespace, fieldSelector: WARNINGS }),
     known.launchers ?? reader.listAs(PODS, pickLauncher, { namespace, labelSelector: LAUNCHER_SELECTOR }),
@@ -203,13 +215,14 @@ export function pickVm({ metadata, spec }: VirtualMachine): VirtualMachine {
   const { networks, domain } = vmi ?? {};
   const interfaces = domain?.devices?.interfaces;
   return {
-    metadata: pickMetadata(metadata, 'namespace', 'uid', 'creationTimestamp', 'deletionTimestamp'),
-    spec: {
+    metadata: identityOf(metadata),
+    // most VMs of a template have the same
+    spec: share({
       template: {
         ...(template?.annotations && { metadata: { annotations: template.annotations } }),
         spec: { ...(networks && { networks }), ...(interfaces && { domain: { devices: { interfaces } } }) },
       },
-    },
+    }),
   };
 }
 
@@ -221,8 +234,8 @@ function claimedUids({ metadata: { uid = '', annotations } }: KubeObject): strin
 function pickLauncher({ metadata, spec, status }: Pod): Pod {
   const { phase = '', conditions = [] } = status ?? {};
   return {
-    metadata: pickMetadata(metadata, 'namespace', 'uid', 'creationTimestamp', 'deletionTimestamp', 'ownerReferences'),
-    spec: { nodeName: spec?.nodeName ?? '' },
-    status: { phase, conditions: conditions.filter(({ type }) => type === 'PodScheduled') },
+    metadata: identityOf(metadata),
+    spec: share({ nodeName: spec?.nodeName ?? '' }),
+    status: share({ phase, conditions: conditions.filter(({ type }) => type === 'PodScheduled') }),
   };
 }

@@ -3,12 +3,17 @@ import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE, NETWORKS_ANNOTATION } from '../..
 import type { Client } from '../../kube/client.js';
 import { StatusError, isForbidden } from '../../kube/errors.js';
 import { clusterResource } from '../../kube/resource.js';
-import { ADDRESS_POOLS, PODS, SUBJECT_ACCESS_REVIEWS } from '../../kube/resources.js';
+import { ADDRESS_POOLS, PODS, SUBJECT_ACCESS_REVIEWS, type SubjectAccessReview } from '../../kube/resources.js';
 import { describeForbidden } from '../forbidden.js';
 import { type InstalledWorkload, componentOf } from '../installation.js';
 import type { PermittedReader } from '../reader.js';
 
 const SELF_SUBJECT_REVIEWS = clusterResource('authentication.k8s.io/v1', 'selfsubjectreviews', 'SelfSubjectReview');
+const SELF_SUBJECT_ACCESS_REVIEWS = clusterResource<SubjectAccessReview>(
+  'authorization.k8s.io/v1',
+  'selfsubjectaccessreviews',
+  'SelfSubjectAccessReview',
+);
 /** k8s.io/apiserver, pkg/admission/plugin/webhook/errors: why a webhook ended the request. */
 const BY_WEBHOOK = /(failed calling|admission) webhook "([^"]{1,253})".*/;
 const OWN_WEBHOOKS = '.ipam.holdfast.dev';
@@ -33,46 +38,39 @@ export interface ProcessRight {
 
 export type ProbingReader = PermittedReader<Pick<Client, 'get' | 'listAs' | 'create'>>;
 
-type Right = Omit<ProcessRight, 'account'>;
+/** `resource` may have a subresource: `nodes/status`. */
+export type Right = Omit<ProcessRight, 'account'>;
 
-const right = (verb: string, resource: string, group = ''): Right => ({ verb, group, resource });
-const [OWN, CLAIMS, KUBEVIRT] = ['ipam.holdfast.dev', 'k8s.cni.cncf.io', 'kubevirt.io'];
+/** @param verbs of each resource, with spaces between them */
+const rights = (group: string, verbs: string, ...resources: readonly string[]): Right[] =>
+  resources.flatMap((resource) => verbs.split(' ').map((verb) => ({ verb, group, resource })));
+const [OWN, CLAIMS, KUBEVIRT] = ['ipam.holdfast.dev', 'k8s.cni.cncf.io', 'kubevirt.io'] as const;
 const [CONTROLLER, WEBHOOK, IPAM, GUEST] = [
   [
-    right('list', 'virtualmachines', KUBEVIRT),
-    right('list', 'virtualmachineinstances', KUBEVIRT),
-    right('update', 'virtualmachines/finalizers', KUBEVIRT),
-    right('update', 'virtualmachineinstances/finalizers', KUBEVIRT),
-    right('list', 'network-attachment-definitions', CLAIMS),
-    right('create', 'ipamclaims', CLAIMS),
-    right('patch', 'ipamclaims', CLAIMS),
-    right('delete', 'ipamclaims', CLAIMS),
-    right('list', 'pods'),
+    ...rights(KUBEVIRT, 'list', 'virtualmachines', 'virtualmachineinstances'),
+    ...rights(KUBEVIRT, 'update', 'virtualmachines/finalizers', 'virtualmachineinstances/finalizers'),
+    ...rights(CLAIMS, 'list', 'network-attachment-definitions'),
+    ...rights(CLAIMS, 'create patch delete', 'ipamclaims'),
+    ...rights('', 'list', 'pods'),
   ],
   [
-    right('list', 'virtualmachineinstances', KUBEVIRT),
-    right('list', 'ipamclaims', CLAIMS),
-    right('list', 'namespaces'),
+    ...rights(KUBEVIRT, 'list', 'virtualmachineinstances'),
+    ...rights(CLAIMS, 'list', 'ipamclaims'),
+    ...rights('', 'list', 'namespaces'),
   ],
   [
-    right('create', 'addresspools', OWN),
-    right('patch', 'addresspools', OWN),
-    right('delete', 'addresspools', OWN),
-    right('patch', 'addresspools/status', OWN),
-    right('serve', 'addresspools', OWN),
-    right('create', 'addressleases', OWN),
-    right('patch', 'addressleases', OWN),
-    right('delete', 'addressleases', OWN),
-    right('patch', 'ipamclaims/status', CLAIMS),
-    right('list', 'network-attachment-definitions', CLAIMS),
-    right('list', 'pods'),
+    ...rights(OWN, 'create patch delete', 'addresspools', 'addressleases'),
+    ...rights(OWN, 'patch', 'addresspools/status'),
+    ...rights(OWN, 'serve', 'addresspools'),
+    ...rights(CLAIMS, 'patch', 'ipamclaims/status'),
+    ...rights(CLAIMS, 'list', 'network-attachment-definitions'),
+    ...rights('', 'list', 'pods'),
   ],
   [
-    right('list', 'virtualmachineinstances', KUBEVIRT),
-    right('patch', 'ipamclaims/status', CLAIMS),
-    right('patch', 'addressleases', OWN),
-    right('create', 'secrets'),
-    right('patch', 'secrets'),
+    ...rights(KUBEVIRT, 'list', 'virtualmachineinstances'),
+    ...rights(CLAIMS, 'patch', 'ipamclaims/status'),
+    ...rights(OWN, 'patch', 'addressleases'),
+    ...rights('', 'create patch', 'secrets'),
   ],
 ];
 
@@ -84,12 +82,11 @@ export const NEEDED_RIGHTS: Readonly<Record<string, readonly Right[]>> = {
   guest: GUEST,
   all: [...CONTROLLER, ...WEBHOOK, ...IPAM, ...GUEST],
   agent: [
-    right('create', 'addressleases', OWN),
-    right('patch', 'addressleases', OWN),
-    right('list', 'addresspools', OWN),
-    right('list', 'network-attachment-definitions', CLAIMS),
+    ...rights(OWN, 'create patch', 'addressleases'),
+    ...rights(OWN, 'list', 'addresspools'),
+    ...rights(CLAIMS, 'list', 'network-attachment-definitions'),
   ],
-  capacity: [right('patch', 'nodes/status')],
+  capacity: rights('', 'patch', 'nodes/status'),
 };
 
 /** Reads the clock of the API server, in milliseconds since the epoch. Every user may. */
@@ -120,10 +117,8 @@ function createLauncher({ client }: ProbingReader): Promise<unknown> {
     ...{ name: TRIAL, namespace: 'default', labels: { [LAUNCHER_LABEL]: LAUNCHER_LABEL_VALUE } },
     annotations: { [NETWORKS_ANNOTATION]: '[]' },
   };
-  const pod: KubeObject = { metadata };
-  return client.create(PODS, { ...pod, spec: { containers: [{ name: 'none', image: 'none' }] } } as KubeObject, {
-    dryRun: true,
-  });
+  const pod = { metadata, spec: { containers: [{ name: 'none', image: 'none' }] } };
+  return client.create<KubeObject>(PODS, pod, { dryRun: true });
 }
 
 async function tryCall(
@@ -167,7 +162,7 @@ export async function missingRightsOf(
     return (NEEDED_RIGHTS[component] ?? []).map((right) => ({ account, ...right }));
   });
   try {
-    const allowed = await Promise.all(needed.map((right) => isAllowed(reader, right)));
+    const allowed = await Promise.all(needed.map((right) => isAllowed(reader.client, right, right.account)));
     return needed.filter((_, index) => !allowed[index]);
   } catch (error) {
     if (!isForbidden(error)) throw error;
@@ -176,19 +171,18 @@ export async function missingRightsOf(
   }
 }
 
-async function isAllowed(
-  { client }: ProbingReader,
-  { account, verb, group, resource }: ProcessRight,
+/** Whether a service account has a right in the whole cluster; without an account, whether the user has it. */
+export async function isAllowed(
+  client: Pick<Client, 'create'>,
+  { verb, group, resource }: Right,
+  account?: string,
 ): Promise<boolean> {
   const [plural = '', subresource] = resource.split('/');
-  const [, , namespace = ''] = account.split(':');
-  const review = await client.create(SUBJECT_ACCESS_REVIEWS, {
-    metadata: UNNAMED,
-    spec: {
-      user: account,
-      groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'],
-      resourceAttributes: { verb, group, resource: plural, ...(subresource !== undefined && { subresource }) },
-    },
-  });
+  const [, , namespace = ''] = account?.split(':') ?? [];
+  const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
+  const resourceAttributes = { verb, group, resource: plural, ...(subresource !== undefined && { subresource }) };
+  const spec = { ...(account !== undefined && { user: account, groups }), resourceAttributes };
+  const kind = account === undefined ? SELF_SUBJECT_ACCESS_REVIEWS : SUBJECT_ACCESS_REVIEWS;
+  const review = await client.create(kind, { metadata: UNNAMED, spec } as SubjectAccessReview);
   return review.status?.allowed === true;
 }

@@ -96,11 +96,8 @@ export class VmParts {
   }
 
   #has(list: NarrowedList, namespace: string): boolean {
-    return inAllNamespaces(this.#observed, list) !== undefined || this.#isHome(list, namespace);
-  }
-
-  #isHome(list: NarrowedList, namespace: string): boolean {
-    return this.#observed[list] !== undefined && namespace === this.#observed.onlyNamespace;
+    const isWhole = inAllNamespaces(this.#observed, list) !== undefined;
+    return isWhole || (this.#observed[list] !== undefined && namespace === this.#observed.onlyNamespace);
   }
 
   #namespaceObject(namespace: string): ObservedVmTrace['namespaceObject'] {

@@ -1,5 +1,6 @@
 import { makeServingCertificate } from '../../test/https/certificate.js';
 import { POLICY_NAMES } from '../doctor/check-admission.js';
+import { crdFieldsOf } from '../doctor/check-cluster.js';
 import { CLAIM_CRD, CRD_FIELDS } from '../doctor/crd-fields.js';
 import type { ObservedCluster } from '../doctor/observe.js';
 import type { Crd, JsonSchema, ProcessPod, InstalledWorkload } from '../installation.js';
@@ -69,7 +70,7 @@ function readySlice(name: string) {
 /** A cluster in which the doctor finds nothing. */
 export const HEALTHY: ObservedCluster = {
   now: NOW,
-  crds: [...Object.entries(CRD_FIELDS).map(([name, fields]) => crdOf(name, fields)), crdOf(CLAIM_CRD, [])],
+  crds: [...Object.keys(CRD_FIELDS).map((name) => crdOf(name, crdFieldsOf(name))), crdOf(CLAIM_CRD, [])],
   workloads: ['controller', 'webhook', 'ipam', 'agent'].map((component) => workloadOf(component)),
   pods: [],
   leaders: ['holdfast-controller', 'holdfast-ipam'].map((name) => ({
@@ -95,8 +96,7 @@ export const HEALTHY: ObservedCluster = {
   nads: [],
   responderSets: [],
   claims: [],
-  leases: [],
+  ownerlessLeases: [],
   lockedLeases: [],
-  owners: new Set(['alive']),
   refused: [],
 };

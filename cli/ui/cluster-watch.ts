@@ -2,15 +2,9 @@ import type { AddressLease } from '../../api/address-lease.js';
 import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { VirtualMachine, VirtualMachineInstance } from '../../api/kubevirt.js';
-import { type KubeObject, type ObjectMeta, joinKey } from '../../api/meta.js';
-import {
-  CLAIM_MAC,
-  CLAIM_NAD,
-  CLAIM_OWNER_NAME,
-  CLAIM_OWNER_UID,
-  CLAIM_VM_NETWORK,
-  POOL_NAD_NAMESPACE,
-} from '../../api/names.js';
+import { type KubeObject, joinKey } from '../../api/meta.js';
+import { POOL_NAD_NAMESPACE } from '../../api/names.js';
+import { pickKeys } from '../../cluster/metadata.js';
 import type { KeyParts } from '../../kube/informers/namespaced-map.js';
 import { type Event, EVENTS } from '../../kube/events.js';
 import {
@@ -21,21 +15,17 @@ import {
   VIRTUAL_MACHINE_INSTANCES,
 } from '../../kube/resources.js';
 import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
-import { pickMetadata, readEvent } from '../reader.js';
+import { identityOf, slimClaim, readEvent } from '../reader.js';
 import { vmNameOf } from './bounds.js';
 import { compareText } from './sort-rows.js';
 import { type VmRecord, VmTable, type VmiRecord } from './vm-table.js';
 import { type WatchDeps, WatchedKind } from './watched-kind.js';
-import type { PartStatus } from './protocol.js';
+import type { EventRow, PartStatus } from './protocol.js';
 
 /** Only what the page shows is kept: no environment, no volumes, no other annotations. */
 
 export interface EventRecord extends KubeObject {
-  readonly type: string;
-  readonly reason: string;
-  readonly message: string;
-  readonly count: number;
-  readonly last: string;
+  readonly row: EventRow;
   readonly object: { readonly kind: string; readonly name: string };
 }
 
@@ -44,7 +34,6 @@ const BY_OWNER = 'owner';
 const BY_VM = 'vm';
 /** A VMI has few; its status is written by the node. */
 const MAX_INTERFACES = 64;
-const CLAIM_ANNOTATIONS = [CLAIM_MAC, CLAIM_NAD, CLAIM_OWNER_NAME, CLAIM_OWNER_UID, CLAIM_VM_NETWORK];
 
 /** The objects that the page shows, as far as the user may read them. */
 export class ClusterWatch {
@@ -73,7 +62,7 @@ export class ClusterWatch {
     const claimIndexes = { [BY_VM]: (claim: IPAMClaim) => [vmOf(claim)] };
     this.claims = new WatchedKind(
       {
-        ...{ resource: IPAM_CLAIMS, transform: transformClaim, indexes: claimIndexes, namespace },
+        ...{ resource: IPAM_CLAIMS, transform: slimClaim, indexes: claimIndexes, namespace },
         onObject: (claim) => vmNameOf(claim) !== '' && this.vmTable.changed(vmOf(claim)),
       },
       deps,
@@ -143,24 +132,9 @@ function vmOf(claim: IPAMClaim): KeyParts {
   return { namespace: claim.metadata.namespace ?? '', name: vmNameOf(claim) };
 }
 
-function identityOf(metadata: ObjectMeta): ObjectMeta {
-  return pickMetadata(metadata, 'namespace', 'uid', 'creationTimestamp', 'deletionTimestamp', 'ownerReferences');
-}
-
-function annotationsOf(
-  { annotations = {} }: ObjectMeta,
-  keys: readonly string[],
-): { annotations: Record<string, string> } {
-  return { annotations: Object.fromEntries(Object.entries(annotations).filter(([key]) => keys.includes(key))) };
-}
-
 function transformPool({ metadata, spec, status }: AddressPool): AddressPool {
-  const kept = { ...identityOf(metadata), ...annotationsOf(metadata, [POOL_NAD_NAMESPACE]) };
-  return { metadata: kept, spec, ...(status && { status }) };
-}
-
-function transformClaim({ metadata, spec, status }: IPAMClaim): IPAMClaim {
-  const kept = { ...identityOf(metadata), ...annotationsOf(metadata, CLAIM_ANNOTATIONS) };
+  const annotations = pickKeys(metadata.annotations, [POOL_NAD_NAMESPACE]);
+  const kept = { ...identityOf(metadata), ...(annotations && { annotations }) };
   return { metadata: kept, spec, ...(status && { status }) };
 }
 
@@ -179,13 +153,8 @@ function transformEvent(
 ): EventRecord {
   const { metadata, involvedObject, type, reason, message, count, lastTimestamp } = readEvent(event);
   const { series, eventTime } = event;
-  return {
-    metadata: identityOf(metadata),
-    type,
-    reason,
-    message,
-    count: series?.count ?? (count || 1),
-    last: series?.lastObservedTime ?? (lastTimestamp || eventTime || metadata.creationTimestamp || ''),
-    object: { kind: involvedObject.kind, name: involvedObject.name },
-  };
+  const { kind, name } = involvedObject;
+  const last = series?.lastObservedTime ?? (lastTimestamp || eventTime || metadata.creationTimestamp || '');
+  const row = { type, reason, message, object: `${kind} ${name}`, count: series?.count ?? (count || 1), last };
+  return { metadata: identityOf(metadata), object: { kind, name }, row };
 }

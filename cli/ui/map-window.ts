@@ -14,10 +14,8 @@ const MAX_STATES_BITS = 16;
 /** Returns the subnets of a pool for the choice of a window. A subnet that is too large to show each address begins at the addresses in use. */
 export function subnetsOf({ subnets }: AddressMap): PoolView['subnets'] {
   return subnets.map((subnet) => {
-    const { cidr } = subnet;
-    const size = sizeBitsOf(cidr);
-    const { at, bits } = size <= MAX_STATES_BITS ? { at: firstOf(cidr), bits: size } : areaInUse(subnet);
-    return { cidr: formatCidr(cidr), top: textOf(cidr, at), bits };
+    const { at, bits } = startOf(subnet);
+    return { cidr: formatCidr(subnet.cidr), top: textOf(subnet.cidr, at), bits };
   });
 }
 
@@ -38,7 +36,7 @@ export function windowOf(
   const subnet = subnets.find(({ cidr }) => wanted !== undefined && containsAddress(cidr, wanted)) ?? subnets[0];
   if (subnet === undefined) return undefined;
   const { cidr, runs } = subnet;
-  const start = sizeBitsOf(cidr) <= MAX_STATES_BITS ? { at: firstOf(cidr), bits: sizeBitsOf(cidr) } : areaInUse(subnet);
+  const start = startOf(subnet);
   const value = wanted !== undefined && containsAddress(cidr, wanted) ? wanted.value : start.at;
   const size = Math.min(Math.max(bits ?? start.bits, 0), sizeBitsOf(cidr));
   const first = alignDown(value, size);
@@ -80,8 +78,9 @@ function statesOf(runs: readonly AddressRun[], { first, last }: { first: bigint;
   return parts.join('');
 }
 
-/** The smallest aligned part with all addresses in use; at least as large as a window that shows each address. */
-function areaInUse({ cidr, runs }: SubnetMap): { at: bigint; bits: number } {
+/** The subnet, or of a larger one the smallest aligned part with all addresses in use; at least as large as a window that shows each address. */
+function startOf({ cidr, runs }: SubnetMap): { at: bigint; bits: number } {
+  if (sizeBitsOf(cidr) <= MAX_STATES_BITS) return { at: firstOf(cidr), bits: sizeBitsOf(cidr) };
   const isUsed = ({ state }: AddressRun) => state !== 'free' && state !== 'excluded';
   const first = runs.find(isUsed)?.first ?? firstOf(cidr);
   const last = runs.findLast(isUsed)?.last ?? first;

@@ -21,8 +21,21 @@ export interface PartStatus {
   readonly namespace?: string;
   /** Why it is not live. */
   readonly message?: string;
+  /** It was listed once: an interruption makes what is shown old, not incomplete. */
+  readonly isListed?: true;
   /** When the interruption began, in milliseconds since the epoch. */
   readonly since?: number;
+}
+
+/** Whether all objects of a kind are shown: an empty list then means that there are none. Events are those of one namespace. */
+export function isWhole({ resource, isListed, namespace }: PartStatus): boolean {
+  return isListed === true && (namespace === undefined || resource === 'events');
+}
+
+/** Returns what an empty list of a kind says. */
+export function emptyText(parts: readonly PartStatus[], plural: string, none: string): string {
+  const part = parts.find(({ resource }) => resource.split('.')[0] === plural);
+  return part !== undefined && isWhole(part) ? none : `None is shown, but not all ${plural} could be read.`;
 }
 
 /** A list that is cut to a length that a browser can show. */

@@ -35,7 +35,7 @@ function hitsOfAddress(address: Address, cluster: ClusterWatch): Hit[] {
     const detail = subnet.leasable.has(address.value) ? 'has no lease' : 'is never allocated';
     return [() => hitOfAddress(address, object.metadata.name, `${detail} in pool ${object.metadata.name}`)];
   });
-  return [...leases.map((lease) => () => hitOfLease(lease, cluster)), ...pools];
+  return [...hitsOfLeases(leases, cluster), ...pools];
 }
 
 function hitsOfMac(mac: string, cluster: ClusterWatch): Hit[] {
@@ -46,17 +46,9 @@ function hitsOfMac(mac: string, cluster: ClusterWatch): Hit[] {
     .map(claimRow);
   const vmis = cluster.vmis.cache.list().filter(({ macs }) => macs.includes(mac));
   return [
-    ...claims.map(
-      ({ namespace, vm, network }) =>
-        () =>
-          hitOfVm(namespace, vm, `has ${mac} on network ${network}`),
-    ),
-    ...vmis.map(
-      ({ metadata: { namespace = '', name } }) =>
-        () =>
-          hitOfVm(namespace, name, `runs with ${mac}`),
-    ),
-    ...leases.map((lease) => () => hitOfLease(lease, cluster)),
+    ...claims.map(({ namespace, vm, network }) => hitOfVm(namespace, vm, () => `has ${mac} on network ${network}`)),
+    ...vmis.map(({ metadata: { namespace = '', name } }) => hitOfVm(namespace, name, () => `runs with ${mac}`)),
+    ...hitsOfLeases(leases, cluster),
   ];
 }
 
@@ -77,21 +69,24 @@ function hitsOfWords(text: string, cluster: ClusterWatch): Hit[] {
     ...matching(namespaces, text, (name) => name).map((name): Hit => () => {
       return { kind: 'Namespace', text: name, detail: 'its VMs', href: `#/vms?q=${encodeURIComponent(name)}` };
     }),
-    ...matching(rows, text, textOf).map(({ namespace, name, addresses }) => () => {
-      return hitOfVm(namespace, name, addresses.join(', ') || 'has no address');
-    }),
-    ...matching(leases, text, textOfLease).map((lease) => () => hitOfLease(lease, cluster)),
+    ...matching(rows, text, textOf).map(({ namespace, name, addresses }) =>
+      hitOfVm(namespace, name, () => addresses.join(', ') || 'has no address'),
+    ),
+    ...hitsOfLeases(matching(leases, text, textOfLease), cluster),
   ];
 }
 
-function hitOfVm(namespace: string, name: string, detail: string): SearchHit {
-  return { kind: 'VM', text: `${namespace}/${name}`, detail, href: vmHref(namespace, name) };
+function hitOfVm(namespace: string, name: string, detail: () => string): Hit {
+  return () => ({ kind: 'VM', text: `${namespace}/${name}`, detail: detail(), href: vmHref(namespace, name) });
 }
 
-function hitOfLease(lease: LeaseRecord, cluster: ClusterWatch): SearchHit {
-  const { state, owner, pool } = describeLease(lease, cluster);
-  const holder = owner && `${owner.vm === undefined ? owner.kind : 'VM'} ${owner.namespace}/${owner.vm ?? owner.name}`;
-  return hitOfAddress(lease.address, pool, `${state}${holder === undefined ? '' : `, ${holder}`}, in pool ${pool}`);
+function hitsOfLeases(leases: readonly LeaseRecord[], cluster: ClusterWatch): Hit[] {
+  return leases.map((lease) => () => {
+    const { state, owner, pool } = describeLease(lease, cluster);
+    const holder =
+      owner && `, ${owner.vm === undefined ? owner.kind : 'VM'} ${owner.namespace}/${owner.vm ?? owner.name}`;
+    return hitOfAddress(lease.address, pool, `${state}${holder ?? ''}, in pool ${pool}`);
+  });
 }
 
 /** It leads to the window of 256 addresses around the address. */

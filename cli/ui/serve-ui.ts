@@ -161,7 +161,7 @@ export async function serveUi(
   try {
     const url = ui.server.entranceUrl();
     if (options.opensBrowser) {
-      launcher = await LauncherFile.write(url);
+      launcher = await writeLauncher(url);
       openInBrowser(launcher.path);
     }
     print(`Open this address. It can be used once: ${url}`);
@@ -181,25 +181,17 @@ const COMMANDS: Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>>
   win32: ['cmd', '/c', 'start', ''],
 };
 
-/** A file that opens a URL. Only its owner can read it, but every user of the machine can read the arguments of a process. */
-export class LauncherFile {
+interface LauncherFile {
   readonly path: string;
-  readonly #folder: string;
+  readonly remove: () => Promise<void>;
+}
 
-  private constructor(folder: string) {
-    this.#folder = folder;
-    this.path = join(folder, 'holdfast.html');
-  }
-
-  static async write(url: string): Promise<LauncherFile> {
-    const file = new LauncherFile(await mkdtemp(join(tmpdir(), 'holdfast-ui-')));
-    await writeFile(file.path, leadingPage(url), { mode: 0o600 });
-    return file;
-  }
-
-  async remove(): Promise<void> {
-    await rm(this.#folder, { recursive: true, force: true });
-  }
+/** Writes a file that opens a URL. Only its owner can read it, but every user of the machine can read the arguments of a process. */
+export async function writeLauncher(url: string): Promise<LauncherFile> {
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-ui-'));
+  const path = join(folder, 'holdfast.html');
+  await writeFile(path, leadingPage(url), { mode: 0o600 });
+  return { path, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
 /** Opens a file in the user's browser. Nothing happens on a machine without one. */

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { expect } from 'chai';
 import { STATE_NAMES } from '../../addressing/address-states.js';
-import { LauncherFile, type Ui } from './serve-ui.js';
+import { writeLauncher, type Ui } from './serve-ui.js';
 import { readFile, stat } from 'node:fs/promises';
 import { Sessions } from './session.js';
 import { type BrowserSession, enter, send, startUi } from './testing/ui-client.js';
@@ -198,7 +198,7 @@ describe('The sessions of the web page', () => {
 
 describe('The file that opens the browser', () => {
   it('can be read by its owner only, and is removed with its folder', async () => {
-    const file = await LauncherFile.write('http://127.0.0.1:1/?token=t');
+    const file = await writeLauncher('http://127.0.0.1:1/?token=t');
     expect(((await stat(file.path)).mode & 0o777).toString(8)).to.equal('600');
     expect(await readFile(file.path, 'utf8')).to.include('url=http://127.0.0.1:1/?token=t');
     await file.remove();

@@ -25,13 +25,9 @@ export class PoolUseHistory {
   sample(wall: number, pools: Iterable<{ readonly name: string; readonly used: number | undefined }>): void {
     if (this.#times.length === MAX_SAMPLES) this.#thinOut();
     const now = new Map([...pools].map(({ name, used }) => [name, used ?? null]));
-    for (const name of now.keys()) {
-      if (this.#used.size < MAX_POOLS && !this.#used.has(name))
-        this.#used.set(
-          name,
-          this.#times.map(() => null),
-        );
-    }
+    const unknown = this.#times.map(() => null);
+    for (const name of now.keys())
+      if (this.#used.size < MAX_POOLS && !this.#used.has(name)) this.#used.set(name, unknown);
     this.#times = [...this.#times, wall];
     for (const [name, samples] of this.#used) {
       // of a pool that is gone, nothing is kept

@@ -247,17 +247,6 @@ describe('The views of the web page', () => {
       .and.to.include(NAMESPACE);
   });
 
-  it('does not draw a map without leases: every address would look free', async () => {
-    await ui.stop();
-    cluster.forbidden.set('addressleases', ['*']);
-    ui = await startUi(cluster);
-    session = await enter(ui);
-    const view = await open('view=pool&name=blue').until<PoolView & ServerView>(
-      ({ parts, pool }) => pool !== undefined && parts.some(({ state }) => state === 'refused'),
-    );
-    expect(view.window).to.equal(undefined);
-  });
-
   it('refuses further pages when many are open', async () => {
     for (let n = 0; n < 24; n += 1) await open('view=pools').until(() => true);
     const { status } = await send(ui.server.port, `${session.path}views?view=pools`, {

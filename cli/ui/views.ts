@@ -8,19 +8,20 @@ import type { Finding } from '../doctor/finding.js';
 import { boundedList } from './bounds.js';
 import type { ClusterWatch, EventRecord } from './cluster-watch.js';
 import { subnetsOf, windowOf } from './map-window.js';
-import type {
-  AnyView,
-  EventRow,
-  FindingRow,
-  PoolRow,
-  PoolsView,
-  PoolView,
-  ServerView,
-  ViewRequest,
-  VmRow,
-  VmsView,
-  VmView,
-  WaitingView,
+import {
+  type AnyView,
+  type EventRow,
+  type FindingRow,
+  type PoolRow,
+  type PoolsView,
+  type PoolView,
+  type ServerView,
+  type ViewRequest,
+  type VmRow,
+  type VmsView,
+  type VmView,
+  type WaitingView,
+  isWhole,
 } from './protocol.js';
 import { claimRow, conditionRows, describeLease, findingRow, leaseRow, matching, poolRow } from './rows.js';
 import { searchView } from './search.js';
@@ -80,11 +81,8 @@ function poolRows({ cluster, history }: ViewSources): PoolRow[] {
 }
 
 function poolsView({ query, sort }: ViewRequest, sources: ViewSources): PoolsView {
-  const rows = matching(
-    poolRows(sources),
-    query,
-    ({ name, network, cidrs }) => `${name} ${network} ${cidrs.join(' ')}`,
-  );
+  const textOf = ({ name, network, cidrs }: PoolRow) => `${name} ${network} ${cidrs.join(' ')}`;
+  const rows = matching(poolRows(sources), query, textOf);
   return { view: 'pools', times: sources.history.times, pools: sortedList(rows, sort, POOL_SORTS) };
 }
 
@@ -96,7 +94,7 @@ function poolView({ name, at, bits }: ViewRequest, { cluster, history, wall }: V
   const base = { view: 'pool' as const, pool: row, conditions, times: history.times, waiting: boundedList(waiting) };
   const compiled = pool && compilePool(pool);
   // without the leases, every address would look free
-  if (!compiled?.ok || cluster.leases.status.state === 'refused') return { ...base, subnets: [] };
+  if (!compiled?.ok || !isWhole(cluster.leases.status)) return { ...base, subnets: [] };
   const leases = cluster.leasesOfSpace(compiled.pool.addressSpace);
   const map = addressMapOf(compiled.pool, { leases }, wall());
   const window = windowOf(map, { at, bits }, leases, (lease) => describeLease(lease, cluster));
@@ -124,8 +122,8 @@ function vmView({ namespace, name }: ViewRequest, { cluster, stories }: ViewSour
   const events = cluster
     .eventsOf(namespace)
     .filter(isAbout)
-    .sort((a, b) => Number(isWarning(b)) - Number(isWarning(a)) || compareText(b.last, a.last))
-    .map(eventRow);
+    .map(({ row }) => row)
+    .sort((a, b) => Number(isWarning(b)) - Number(isWarning(a)) || compareText(b.last, a.last));
   return {
     view: 'vm',
     vm: vmRow(cluster, { namespace, name }),
@@ -142,12 +140,8 @@ function isLauncherName(pod: string, vm: string): boolean {
   return pod.startsWith(prefix) && pod.length === prefix.length + 5;
 }
 
-function isWarning({ type }: EventRecord): boolean {
+function isWarning({ type }: EventRow): boolean {
   return type === 'Warning';
-}
-
-function eventRow({ type, reason, object, message, count, last }: EventRecord): EventRow {
-  return { type, reason, object: `${object.kind} ${object.name}`, message, count, last };
 }
 
 function waitingView(sources: ViewSources): WaitingView {

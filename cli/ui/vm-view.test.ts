@@ -88,12 +88,10 @@ describe('The view of a VM', () => {
   ] as const)
     it(`has the events of the launchers of VM ${name}, and none of those of VM ${other}`, () => {
       const launcherOf = (vm: string) => `${`virt-launcher-${vm}-`.slice(0, 58)}x7k2p`;
-      const events = [name, other]
-        .map(launcherOf)
-        .map((pod) => ({
-          ...{ type: 'Warning', reason: 'FailedCreatePodSandBox', message: '', count: 1, last: '' },
-          object: { kind: 'Pod', name: pod },
-        }));
+      const events = [name, other].map(launcherOf).map((name) => {
+        const row = { type: 'Warning', reason: 'FailedCreatePodSandBox', message: '', count: 1, last: '' };
+        return { object: { kind: 'Pod', name }, row: { ...row, object: `Pod ${name}` } };
+      });
       const { rows } = viewOf(name, { eventsOf: () => events }).events;
       expect(rows.map(({ object }) => object)).to.deep.equal([`Pod ${launcherOf(name)}`]);
     });

@@ -1,15 +1,24 @@
 import { expect } from 'chai';
 import type { KubeObject } from '../../api/meta.js';
 import { AllocationReason, IPS_ALLOCATED } from '../../api/names.js';
+import { TransportError } from '../../kube/errors.js';
 import { EVENTS } from '../../kube/events.js';
 import { LEASES } from '../../kube/leader-election.js';
-import { ADDRESS_POOLS, IPAM_CLAIMS, NETWORK_ATTACHMENT_DEFINITIONS, VIRTUAL_MACHINES } from '../../kube/resources.js';
+import {
+  ADDRESS_LEASES,
+  ADDRESS_POOLS,
+  IPAM_CLAIMS,
+  NETWORK_ATTACHMENT_DEFINITIONS,
+  VIRTUAL_MACHINES,
+} from '../../kube/resources.js';
+import type { ApiRequest } from '../../kube/transport/transport.js';
+import { leaseOf } from '../../test/objects/lease-objects.js';
 import { adminPool } from '../../test/objects/pool-objects.js';
 import { NAMESPACE, claim, vm } from '../../test/objects/workload-objects.js';
 import { DEPLOYMENTS, INSTALLED } from '../installation.js';
 import { workloadOf } from '../testing/healthy-cluster.js';
 import { blueNad, claimWithCondition } from '../testing/vm-story.js';
-import type { ServerView, VmView, WaitingView } from './protocol.js';
+import { type PoolView, type ServerView, type VmView, type WaitingView, emptyText } from './protocol.js';
 import type { Ui } from './serve-ui.js';
 import { ViewReader, enter, startUi } from './testing/ui-client.js';
 import { WatchedCluster } from './testing/watched-cluster.js';
@@ -37,6 +46,43 @@ describe('What the web page warns about first', () => {
     readers.push(reader);
     return reader;
   }
+
+  it('does not draw a map without leases: every address would look free', async () => {
+    await ui.stop();
+    cluster.forbidden.set('addressleases', ['*']);
+    ui = await startUi(cluster);
+    const view = await (
+      await open('view=pool&name=blue')
+    ).until<PoolView & ServerView>(
+      ({ parts, pool }) => pool !== undefined && parts.some(({ state }) => state === 'refused'),
+    );
+    expect(view.window).to.equal(undefined);
+    expect(emptyText(view.parts, 'addressleases', 'none')).to.include('not all addressleases could be read');
+  });
+
+  it('does not draw a map while the leases are read, and does not take an interruption for the end of the list', async () => {
+    await ui.stop();
+    const { before } = cluster;
+    let isSlow = true;
+    cluster.before = (request: ApiRequest) => {
+      if (isSlow && request.path.endsWith('/addressleases') && request.query?.limit !== 1)
+        throw new TransportError('unsent', 'connect ECONNREFUSED 192.0.2.1:6443');
+      return before(request);
+    };
+    cluster.tracker.put(ADDRESS_LEASES, leaseOf('10.0.0.5', 1, { namespace: NAMESPACE, name: 'vm1.data' }));
+    ui = await startUi(cluster);
+    const reader = await open('view=pool&name=blue');
+    const ofLeases = ({ parts }: ServerView) => parts.find(({ resource }) => resource.startsWith('addressleases'));
+    const view = await reader.until<PoolView & ServerView>(
+      (each) => each.pool !== undefined && ofLeases(each)?.state === 'interrupted',
+    );
+    expect(view.window).to.equal(undefined);
+    expect(ofLeases(view)?.isListed).to.equal(undefined);
+    isSlow = false;
+    const { window, parts } = await reader.until<PoolView & ServerView>((each) => ofLeases(each)?.isListed === true);
+    expect(window?.states?.[5]).to.equal('#');
+    expect(emptyText(parts, 'addressleases', 'none')).to.equal('none');
+  });
 
   for (const view of ['pools', 'vms', `vm&namespace=${NAMESPACE}&name=vm1`, 'search&q=a'])
     it(`says that ipam has no leader, on the view ${view}`, async () => {

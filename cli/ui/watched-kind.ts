@@ -1,3 +1,4 @@
+import { omitUndefined } from '../../api/json.js';
 import type { KubeObject } from '../../api/meta.js';
 import { Cache, type Indexes } from '../../kube/informers/cache.js';
 import type { Client } from '../../kube/client.js';
@@ -59,9 +60,10 @@ export class WatchedKind<T extends KubeObject, S extends KubeObject> {
   }
 
   get status(): PartStatus {
-    const { resource, namespace, state } = this.#status;
+    const { message: _message, since: _since, ...recovered } = this.#status;
+    const { state, isListed } = recovered;
     const hasRecovered = state === 'interrupted' && (this.#informer?.lastProgress ?? 0) > this.#interruptedAt;
-    return hasRecovered ? { resource, state: 'live', ...(namespace !== undefined && { namespace }) } : this.#status;
+    return hasRecovered && isListed ? { ...recovered, state: 'live' } : this.#status;
   }
 
   start(): void {
@@ -122,7 +124,7 @@ export class WatchedKind<T extends KubeObject, S extends KubeObject> {
         () => !signal.aborted,
         () => false,
       );
-      if (isAnswered) this.#setStatus('live', undefined, namespace);
+      if (isAnswered) this.#setStatus(this.#status.isListed ? 'live' : 'loading', undefined, namespace);
     }
     this.#probing = undefined;
   }
@@ -136,7 +138,7 @@ export class WatchedKind<T extends KubeObject, S extends KubeObject> {
       clock,
       random,
       log: this.#interruptionLog(namespace),
-      metrics: { ...silentMetrics, listed: () => this.#setStatus('live', undefined, namespace) },
+      metrics: { ...silentMetrics, listed: () => this.#setListed(namespace) },
       ...(namespace !== undefined && { namespace }),
       ...(indexes !== undefined && { indexes }),
     });
@@ -156,26 +158,23 @@ export class WatchedKind<T extends KubeObject, S extends KubeObject> {
       child: () => log,
       warn: (_fields, message) => {
         this.#interruptedAt = this.#deps.clock.now();
-        this.#setStatus(
-          'interrupted',
-          describeForbidden({ message }) ?? describeUnauthorized(message) ?? message,
-          namespace,
-        );
+        const why = describeForbidden({ message }) ?? describeUnauthorized(message) ?? message;
+        this.#setStatus('interrupted', why, namespace);
         this.#probing ??= this.#probe(namespace, this.#abort.signal);
       },
     };
     return log;
   }
 
+  #setListed(namespace: string | undefined): void {
+    this.#status = { ...this.#status, isListed: true };
+    this.#setStatus('live', undefined, namespace);
+  }
+
   #setStatus(state: PartStatus['state'], message?: string, namespace?: string): void {
-    const { resource } = this.#status;
-    this.#status = {
-      resource,
-      state,
-      ...(namespace !== undefined && { namespace }),
-      ...(message !== undefined && { message }),
-      ...(state === 'interrupted' && { since: this.status.since ?? this.#deps.clock.wall() }),
-    };
+    const { resource, isListed } = this.#status;
+    const since = state === 'interrupted' ? (this.status.since ?? this.#deps.clock.wall()) : undefined;
+    this.#status = omitUndefined({ resource, state, namespace, message, isListed, since });
     this.#deps.onChange();
   }
 }

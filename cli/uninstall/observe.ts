@@ -163,9 +163,14 @@ async function findPluginFolder(client: ListClient, namespaces: ReadonlySet<stri
 }
 
 async function observeData(client: ListClient): Promise<ObservedData> {
-  const [claims, leases, pools, blocks, nads, nodes, crds, keptPolicy] = await Promise.all([
-    listAsAdministrator(client, IPAM_CLAIMS, (claim) => [claim]),
-    listAsAdministrator(client, ADDRESS_LEASES, (lease) => [holderUidOf(lease)], LEASE_PAGES),
+  const leases = await listAsAdministrator(client, ADDRESS_LEASES, (lease) => [holderUidOf(lease)], LEASE_PAGES);
+  const holders = new Set(leases.flatMap((uid) => uid ?? []));
+  const ofClaims = new ClaimUsers();
+  const [claims, pools, blocks, nads, nodes, crds, keptPolicy] = await Promise.all([
+    listAsAdministrator(client, IPAM_CLAIMS, (claim) => {
+      if (isOwnClaim(claim) || holders.has(claim.metadata.uid ?? '')) ofClaims.add(claim);
+      return [isOwnClaim(claim)];
+    }),
     listAsAdministrator(client, ADDRESS_POOLS, () => [undefined]),
     listAsAdministrator(client, ADDRESS_BLOCKS, () => [undefined]),
     listAsAdministrator(client, NETWORK_ATTACHMENT_DEFINITIONS, (nad) => (namesHoldfast(nad) ? [objectKey(nad)] : [])),
@@ -173,14 +178,14 @@ async function observeData(client: ListClient): Promise<ObservedData> {
     listOwnCrds(client),
     listKeptPolicy(client),
   ]);
-  const own = claims.filter(isOwnClaim);
+  const own = claims.filter((isOwn) => isOwn).length;
   return {
-    claims: own.map(objectKey),
-    otherClaims: claims.length - own.length,
+    claims: own,
+    otherClaims: claims.length - own,
     pools: pools.length,
     blocks: blocks.length,
     leases: leases.length,
-    users: await findUsers(client, claims, new Set(leases.flatMap((uid) => uid ?? []))),
+    users: await findUsers(client, ofClaims, holders),
     nads: nads.sort(),
     nodes: nodes.sort(),
     crds: crds.map(({ name }) => name),
@@ -201,12 +206,7 @@ function namesHoldfast(nad: NetworkAttachmentDefinition): boolean {
 }
 
 /** Finds pods that have a lease, or use a claim that has one or that is removed. */
-function findUsers(
-  client: ListClient,
-  claims: readonly IPAMClaim[],
-  holders: ReadonlySet<string>,
-): Promise<RemainingUser[]> {
-  const ofClaims = new ClaimUsers(claims.filter((claim) => isOwnClaim(claim) || holders.has(claim.metadata.uid ?? '')));
+function findUsers(client: ListClient, ofClaims: ClaimUsers, holders: ReadonlySet<string>): Promise<RemainingUser[]> {
   const isUser = (pod: Pod) =>
     ofClaims.has(pod) || (!isTerminal(pod) && leaseUidsOf(pod).some((uid) => holders.has(uid)));
   return listAsAdministrator(client, PODS, (pod) => (isUser(pod) ? [describeUser(pod)] : []));

@@ -1,9 +1,9 @@
+import { nameFirst } from '../../api/json.js';
 import { type KubeObject, type ObjectMeta, isObjectName, objectKey } from '../../api/meta.js';
 import type { Resource } from '../../kube/resource.js';
 import { ADDRESS_BLOCKS, ADDRESS_LEASES, ADDRESS_POOLS, PODS } from '../../kube/resources.js';
 import type { ClusterFlags } from '../cluster-client.js';
 import { DAEMON_SETS, DEPLOYMENTS, POLICIES, POLICY_BINDINGS, STATEFUL_SETS, WEBHOOK_KINDS } from '../installation.js';
-import { firstOfMany } from '../output.js';
 
 /** One object of an installation. */
 export interface InstalledObject {
@@ -21,8 +21,8 @@ export interface RemainingUser {
 
 /** Everything that only `--everything` removes, and what depends on it. */
 export interface ObservedData {
-  /** `namespace/name` of claims that Holdfast created or adopted. */
-  readonly claims: readonly string[];
+  /** Claims that Holdfast created or adopted. */
+  readonly claims: number;
   /** Claims of other software, which stay. */
   readonly otherClaims: number;
   readonly pools: number;
@@ -57,13 +57,13 @@ export interface ObservedInstallation {
 
 export interface UninstallOptions {
   /** Removes the data and the kinds. */
-  readonly everything: boolean;
+  readonly everything?: boolean;
   /** Removes everything even while pods use addresses of Holdfast. */
-  readonly ignoreRunningPods: boolean;
+  readonly ignoreRunningPods?: boolean;
   /** Does not ask. */
-  readonly yes: boolean;
+  readonly yes?: boolean;
   /** Prints the plan only. */
-  readonly dryRun: boolean;
+  readonly dryRun?: boolean;
 }
 
 /** The largest number of names in a refusal, and of commands. */
@@ -93,8 +93,8 @@ export function describeInstalled({ resource, metadata }: InstalledObject): stri
 /** True if nothing of Holdfast is left, or only claims of other software. */
 export function isNothingLeft({ installed, data }: ObservedInstallation): boolean {
   const { claims, pools, blocks, leases, nodes, crds, keptPolicy } = data;
-  const lists = [installed, claims, nodes, crds, keptPolicy];
-  return pools + blocks + leases === 0 && lists.every(({ length }) => length === 0);
+  const lists = [installed, nodes, crds, keptPolicy];
+  return claims + pools + blocks + leases === 0 && lists.every(({ length }) => length === 0);
 }
 
 function refuseSharedNamespaces(shared: readonly SharedNamespace[]): string[] {
@@ -106,7 +106,7 @@ function refuseSharedNamespaces(shared: readonly SharedNamespace[]): string[] {
 
 function refuseInstalled(installed: readonly InstalledObject[], flags: ClusterFlags): string[] {
   if (installed.length === 0) return [];
-  const names = firstOfMany(installed.map(describeInstalled), MAX_NAMES);
+  const names = nameFirst(installed.map(describeInstalled), MAX_NAMES);
   return [
     `Holdfast is still installed (${installed.length}): ${names}. First remove it, and wait until these objects are gone: ${removalCommands(installed, flags).join('; ')}`,
   ];
@@ -116,7 +116,7 @@ function refuseUsers({ users }: ObservedData): string[] {
   if (users.length === 0) return [];
   const names = users.map(({ pod, vm }) => (vm === undefined ? pod : `${pod} (VM ${vm})`));
   return [
-    `pods use addresses of Holdfast (${users.length}): ${firstOfMany(names, MAX_NAMES)}. Stop these VMs and delete these pods first. With --ignore-running-pods they keep running with their addresses, but another IPAM may allocate the same addresses again`,
+    `pods use addresses of Holdfast (${users.length}): ${nameFirst(names, MAX_NAMES)}. Stop these VMs and delete these pods first. With --ignore-running-pods they keep running with their addresses, but another IPAM may allocate the same addresses again`,
   ];
 }
 

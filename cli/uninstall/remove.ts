@@ -15,7 +15,8 @@ import { ADDRESS_BLOCKS, ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, NODES } fro
 import { forEachParallel } from '../../kube/run-in-slices.js';
 import { CommandError } from '../exit-code.js';
 import { CRDS } from '../installation.js';
-import { listAsAdministrator, pickMetadata } from '../reader.js';
+import { omitUndefined } from '../../api/json.js';
+import { listAsAdministrator } from '../reader.js';
 import { capacityResourcesOf, isOwnClaim, listKeptPolicy, listOwnCrds } from './observe.js';
 
 export interface RemovalDeps {
@@ -102,7 +103,6 @@ const ROUND_PAUSE_MS = 1_000;
 const PROGRESS_MS = 1_000;
 /** For kinds to be gone. */
 const GONE_TIMEOUT_MS = 300_000;
-const SLIM_FIELDS = ['namespace', 'uid', 'resourceVersion', 'finalizers', 'deletionTimestamp'] as const;
 
 /** A kind whose objects are removed, and the finalizer that Holdfast's processes would remove. */
 interface Clearing<T extends KubeObject> {
@@ -217,7 +217,8 @@ async function removeKinds(deps: RemovalDeps): Promise<void> {
 }
 
 function slim({ metadata }: KubeObject): KubeObject {
-  return { metadata: pickMetadata(metadata, ...SLIM_FIELDS) };
+  const { name, namespace, uid, resourceVersion, finalizers, deletionTimestamp } = metadata;
+  return { metadata: omitUndefined({ name, namespace, uid, resourceVersion, finalizers, deletionTimestamp }) };
 }
 
 function describeLeft({ kind }: Resource, left: readonly KubeObject[]): string {

@@ -1,7 +1,8 @@
 import type { Client } from '../../kube/client.js';
-import type { ClusterFlags } from '../cluster-client.js';
+import type { ClusterFlags, Connection } from '../cluster-client.js';
 import { CommandError } from '../exit-code.js';
 import { count, section } from '../output.js';
+import type { Terminal } from '../terminal.js';
 import { observeInstallation } from './observe.js';
 import {
   KEPT_POLICY,
@@ -16,14 +17,10 @@ import {
 import { type RemovalDeps, removeData, withRetriedReads } from './remove.js';
 import { requireRights } from './rights.js';
 
-export interface UninstallDeps extends RemovalDeps, ClusterFlags {
+export interface UninstallDeps extends RemovalDeps, ClusterFlags, Pick<Connection, 'server'>, Pick<Terminal, 'ask'> {
   readonly client: Pick<Client, 'listAs' | 'create' | 'patch' | 'delete'>;
-  /** URL of the API server. */
-  readonly server: string;
   /** Prints a line of the result. */
   readonly print: (line: string) => void;
-  /** Asks the user; undefined without a terminal. */
-  readonly ask: ((question: string) => Promise<string>) | undefined;
 }
 
 /**
@@ -32,27 +29,21 @@ export interface UninstallDeps extends RemovalDeps, ClusterFlags {
  * @throws {CommandError} if something cannot be removed
  */
 export async function uninstall(options: UninstallOptions, deps: UninstallDeps): Promise<boolean> {
-  const { everything, dryRun } = options;
+  const { everything = false, dryRun } = options;
   const observed = await observeInstallation(deps.client);
-  if (isNothingLeft(observed)) {
-    deps.print(`There is nothing to remove on ${deps.server}.`);
+  const print = (lines: readonly string[]): true => {
+    for (const line of lines) deps.print(line);
     return true;
-  }
-  for (const line of everything ? formatRemoval(observed) : formatInstallation(observed)) deps.print(line);
+  };
+  if (isNothingLeft(observed)) return print([`There is nothing to remove on ${deps.server}.`]);
+  print(everything ? formatRemoval(observed) : formatInstallation(observed));
   if (isRefused(observed, options, deps)) return false;
   await requireRights(observed, everything, deps.client);
-  if (!everything) {
-    for (const line of formatRemovalSteps(observed, deps)) deps.print(line);
-    return true;
-  }
-  if (dryRun) {
-    deps.print('Nothing has been removed because of --dry-run.');
-    return true;
-  }
+  if (!everything) return print(formatRemovalSteps(observed, deps));
+  if (dryRun) return print(['Nothing has been removed because of --dry-run.']);
   if (!(await isConfirmed(options, deps))) return false;
   await removeData(withRetriedReads(deps));
-  for (const line of formatRemainder(observed, deps.clusterFlags)) deps.print(line);
-  return true;
+  return print(formatRemainder(observed, deps.clusterFlags));
 }
 
 function isRefused(observed: ObservedInstallation, options: UninstallOptions, deps: UninstallDeps): boolean {
@@ -150,7 +141,7 @@ function formatPlugin(folder: string | undefined): string[] {
 
 function formatData({ claims, pools, blocks, leases, nodes, crds, keptPolicy }: ObservedData): string[] {
   return [
-    `claims: ${count(claims.length, 'IPAMClaim')} that Holdfast manages`,
+    `claims: ${count(claims, 'IPAMClaim')} that Holdfast manages`,
     `addresses: ${count(pools, 'pool')}, ${count(blocks, 'block')}, ${count(leases, 'lease')}`,
     ...(nodes.length > 0 ? [`extended resources ipam.holdfast.dev/… of ${count(nodes.length, 'node')}`] : []),
     ...(crds.length > 0 ? [`kinds: ${crds.join(', ')}`] : []),

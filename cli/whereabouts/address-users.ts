@@ -1,3 +1,4 @@
+import { omitUndefined } from '../../api/json.js';
 import { objectKey } from '../../api/meta.js';
 import { interfaceNameOf } from '../../api/networks/network-selection.js';
 import type { Pod } from '../../api/pod.js';
@@ -62,9 +63,8 @@ function addReported(found: AddressUsers, shown: ReportedAddresses, view: PlanCo
   const taken = new InterfaceCounts(found);
   const leave = ({ pod, nad, address }: ReportedAddress, message: string) => {
     const source = `network-status of pod ${objectKey(pod)}`;
-    found.leftOut.push({
-      ...{ reason: 'unconfirmed', source, message, networks: [nad.network], address: formatAddress(address) },
-    });
+    const networks = [nad.network];
+    found.leftOut.push({ reason: 'unconfirmed', source, message, networks, address: formatAddress(address) });
   };
   for (const each of shown.unrequested) {
     if (!each.nad.hasMoved) leave(each, 'the pod does not request this interface');
@@ -150,13 +150,8 @@ function maxAddressesOf({ nad, address }: AddressUser): number {
 
 function resolveAllocation(allocation: Allocation, view: PlanContext, shown: ReportedAddresses): AddressUser | LeftOut {
   const { address, source, nads, containerID, claim } = allocation;
-  const leave = (reason: LeftOutReason, message: string): LeftOut => ({
-    reason,
-    source,
-    message,
-    networks: cniNetworksOf(nads),
-    address: formatAddress(address),
-  });
+  const entry = { source, networks: cniNetworksOf(nads), address: formatAddress(address) };
+  const leave = (reason: LeftOutReason, message: string): LeftOut => ({ reason, message, ...entry });
   const pod = podOf(allocation, view, shown);
   if (typeof pod === 'string') return leave(allocation.pod === undefined ? 'unreadable' : 'pod-gone', pod);
   const attachment = view.pods.interfaceWithAddress(pod, address);
@@ -168,13 +163,13 @@ function resolveAllocation(allocation: Allocation, view: PlanContext, shown: Rep
   if (pool === undefined) return leave('no-nad', `no pool can serve pod ${objectKey(pod)} on NAD ${nad.key}`);
   const refusal = leaseProblemOf(pool, address, pod);
   if (refusal !== undefined) return leave(...refusal);
-  return {
-    ...{ pod, nad, pool, address, source, isRecorded: true },
-    ...(allocation.interface !== undefined && { interface: allocation.interface }),
+  const recorded = {
+    interface: allocation.interface,
     ...reportedDetailsOf(pod, address, view.pods),
-    ...(containerID !== undefined && { containerID }),
-    ...(claim !== undefined && { claim }),
+    containerID,
+    claim,
   };
+  return { pod, nad, pool, address, source, isRecorded: true, ...omitUndefined(recorded) };
 }
 
 function leaseProblemOf(pool: Pool, address: Address, pod: Pod): [LeftOutReason, string] | undefined {
@@ -188,7 +183,7 @@ function leaseProblemOf(pool: Pool, address: Address, pod: Pod): [LeftOutReason,
 /** Returns what the pod itself reports about the interface. */
 function reportedDetailsOf(pod: Pod, address: Address, pods: ActivePods): Pick<AddressUser, 'interface' | 'mac'> {
   const { interface: podInterface, mac } = pods.interfaceWithAddress(pod, address) ?? {};
-  return { ...(podInterface !== undefined && { interface: podInterface }), ...(mac !== undefined && { mac }) };
+  return omitUndefined({ interface: podInterface, mac });
 }
 
 /** @returns the pod, or the reason why there is none */

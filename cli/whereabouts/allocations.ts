@@ -91,11 +91,8 @@ function overlappingNads({ spec }: WhereaboutsObject, nads: readonly SourceNad[]
 function nadsByPool(nads: readonly SourceNad[], slices: readonly WhereaboutsObject[]): Map<string, SourceNad[]> {
   return groupBy(nads, ({ network, networkName, config }) => {
     const ranges = config.ranges.flatMap(({ range }) => spellingsOf(range));
-    const names = [
-      ...ranges.map((range) => ipPoolName(range, networkName)),
-      ...sliceNames(slices, network, networkName),
-    ];
-    return [...new Set(names)];
+    const names = ranges.map((range) => ipPoolName(range, networkName));
+    return [...new Set([...names, ...sliceNames(slices, network, networkName)])];
   });
 }
 

@@ -1,4 +1,4 @@
-import type { AddressLease, LeaseOwner } from '../../api/address-lease.js';
+import { type AddressLease, type LeaseOwner, describeLeaseOwner } from '../../api/address-lease.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import { omitUndefined } from '../../api/json.js';
 import { objectKey } from '../../api/meta.js';
@@ -125,7 +125,7 @@ export function describeLeaseHolder(record: LeaseRecord, clusterFlags: string): 
     return `${lease} is quarantined, because ${quarantine.mac} has it: if that is the pod, run kubectl delete alease ${metadata.name}${clusterFlags}; else delete the pod`;
   if (owner === undefined || isReservation(record))
     return `${lease} reserves it: remove the reservation (kubectl holdfast unreserve ${record.pool} ${formatAddress(record.address)}${clusterFlags}), or delete the pod`;
-  return `${lease} is held by ${owner.kind} ${owner.namespace}/${owner.name} (uid ${owner.uid}): delete one of the two`;
+  return `${lease} is held by ${describeLeaseOwner(owner)} (uid ${owner.uid}): delete one of the two`;
 }
 
 function leaseRequestOf(claimant: AddressUser, claim: IPAMClaim | undefined): LeaseRequest {

@@ -2,6 +2,7 @@ import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { CommandError } from '../exit-code.js';
 import { type OutputFormat, dataLines } from '../output.js';
+import type { Terminal } from '../terminal.js';
 import { ActivePods } from './active-pods.js';
 import { type ApplyResult, type ApplyDeps, createLeases, createPools, reserveConflicts } from './apply.js';
 import { readSourceNads } from './nads.js';
@@ -15,23 +16,21 @@ export const WHEREABOUTS_NAMESPACE = 'kube-system';
 
 export interface MigrateOptions {
   /** Without it nothing is written. */
-  readonly apply: boolean;
+  readonly apply?: boolean;
   /** Of the objects of whereabouts. */
   readonly namespace: string;
   /** Migrates only this CNI network, and those that share its addresses. */
   readonly network?: string;
   /** Migrates the addresses without conflicts. */
-  readonly skipConflicts: boolean;
+  readonly skipConflicts?: boolean;
   readonly output: OutputFormat;
 }
 
-export interface MigrateDeps extends ApplyDeps {
+export interface MigrateDeps extends ApplyDeps, Pick<Terminal, 'printStatus'> {
   readonly client: Pick<Client, 'get' | 'list' | 'listAs' | 'create' | 'patch' | 'delete'>;
   readonly clock: Pick<Clock, 'now' | 'wall' | 'sleep'>;
   /** Prints a line of the result. */
   readonly print: (line: string) => void;
-  /** Prints progress and problems, which are not part of the result. */
-  readonly printStatus: (line: string) => void;
 }
 
 /** The minimum interval between two lines of progress. */

@@ -8,7 +8,17 @@ import {
   NETWORK_ATTACHMENT_DEFINITIONS,
   PODS,
 } from '../../kube/resources.js';
-import { INSTALL_HOLDFAST, LEASE_PAGES, pickMetadata, readList, required, valueOr } from '../reader.js';
+import {
+  INSTALL_HOLDFAST,
+  LEASE_PAGES,
+  identityOf,
+  slimClaim,
+  readList,
+  readListAs,
+  required,
+  valueOr,
+} from '../reader.js';
+import { share } from '../../cluster/share.js';
 import { IP_POOLS, IP_RESERVATIONS, type MigrationObservation, NODE_SLICE_POOLS } from './plan-types.js';
 
 type ListClient = Pick<Client, 'list' | 'listAs'>;
@@ -28,7 +38,7 @@ export async function observeForMigration(client: ListClient, namespace: string)
   const [nads, pools, claims] = await Promise.all([
     readList(client, NETWORK_ATTACHMENT_DEFINITIONS),
     readList(client, ADDRESS_POOLS),
-    readList(client, IPAM_CLAIMS),
+    readListAs(client, IPAM_CLAIMS, (claim) => [slimClaim(claim)]),
   ]);
   return {
     ipPools: required(ipPools, 'is whereabouts installed, with Kubernetes as its datastore?'),
@@ -58,8 +68,8 @@ function transformPod({ metadata, spec, status }: Pod): Pod {
     }),
   );
   return {
-    metadata: { ...pickMetadata(metadata, 'namespace', 'uid', 'ownerReferences', 'labels'), annotations },
-    spec: { ...(spec?.nodeName && { nodeName: spec.nodeName }) },
-    status: { ...(status?.phase && { phase: status.phase }) },
+    metadata: Object.assign(identityOf(metadata), { annotations }),
+    spec: share({ ...(spec?.nodeName && { nodeName: spec.nodeName }) }),
+    status: share({ ...(status?.phase && { phase: status.phase }) }),
   };
 }

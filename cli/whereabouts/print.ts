@@ -1,3 +1,4 @@
+import { nameFirst } from '../../api/json.js';
 import { type PoolSubnet, addressSpaceOf } from '../../api/address-pool.js';
 import { splitKey } from '../../api/meta.js';
 import { shellWord } from '../cluster-flags.js';
@@ -108,25 +109,17 @@ function patchCommandFor({ nad, config }: NadChange): string {
 }
 
 function waitingLine({ space, changes, missing }: MigrationStep): string {
-  const shown = missing.slice(0, MAX_LINES).join('; ');
-  const rest = missing.length > MAX_LINES ? `; … and ${missing.length - MAX_LINES} more` : '';
-  return `Not yet: address space ${space} (${changes.map(({ nad }) => nad).join(', ')}). Resolve first: ${shown}${rest}`;
+  const shown = nameFirst(missing, MAX_LINES, missing.length, '; ');
+  return `Not yet: address space ${space} (${changes.map(({ nad }) => nad).join(', ')}). Resolve first: ${shown}`;
 }
 
 function poolLines({ pools, leases }: Plan): string[] {
   const rows = pools.map(({ pool, network, state }) => {
     const own = leases.filter(({ request }) => request.pool === pool.metadata.name);
     const done = own.filter((lease) => lease.state === 'done').length;
-    return [
-      pool.metadata.name,
-      network,
-      addressSpaceOf(pool),
-      pool.spec.subnets.map(formatSubnet).join('; '),
-      pool.spec.namespaces?.join(' ') ?? 'all',
-      state,
-      `${own.length - done}`,
-      `${done}`,
-    ];
+    const { subnets, namespaces = ['all'] } = pool.spec;
+    const described = [subnets.map(formatSubnet).join('; '), namespaces.join(' ')];
+    return [pool.metadata.name, network, addressSpaceOf(pool), ...described, state, `${own.length - done}`, `${done}`];
   });
   return rows.length === 0
     ? []
@@ -138,13 +131,10 @@ function leaseLines({ leases }: Plan): string[] {
   if (open.length === 0) return [];
   const rows = open
     .slice(0, MAX_LINES)
-    .map(({ name, request, pod }) => [
-      name,
-      `${pod.namespace}/${pod.name}`,
-      request.owner.kind === 'Pod' ? '' : `${request.owner.kind} ${request.owner.name}`,
-      request.node ?? '',
-      request.interface ?? '',
-    ]);
+    .map(({ name, request: { owner, node = '', interface: podInterface = '' }, pod }) => {
+      const claim = owner.kind === 'Pod' ? '' : `${owner.kind} ${owner.name}`;
+      return [name, `${pod.namespace}/${pod.name}`, claim, node, podInterface];
+    });
   return [...formatTable(['LEASE', 'POD', 'FOR', 'NODE', 'INTERFACE'], rows), ...remainderLines(open.length)];
 }
 

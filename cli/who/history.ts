@@ -1,3 +1,4 @@
+import { describeLeaseOwner } from '../../api/address-lease.js';
 import { AUDIT_ALIVE_MS, type AuditRecord, MAX_AUDIT_LINE, readAuditRecord } from '../../api/audit-record.js';
 import { CommandError } from '../exit-code.js';
 import { type Column, type Output, tableLines } from '../output.js';
@@ -46,7 +47,7 @@ export async function findPastHolder(address: string, at: string, { lines, unrea
     return {
       addressSpace,
       state,
-      owner: owner === undefined ? '' : `${owner.kind} ${owner.namespace}/${owner.name}`,
+      owner: owner === undefined ? '' : describeLeaseOwner(owner),
       node: record?.node ?? '',
       mac: record?.mac ?? '',
       since: `${since ?? ''}${mayBeOlder ? ' or earlier' : ''}`,

@@ -1,3 +1,4 @@
+import { StatusError } from '../../kube/errors.js';
 import { expect } from 'chai';
 import { ADDRESS_LEASES, ADDRESS_POOLS, IPAM_CLAIMS, PODS } from '../../kube/resources.js';
 import { leaseOf, networkDataLock } from '../../test/objects/lease-objects.js';
@@ -107,6 +108,19 @@ describe('kubectl holdfast who', () => {
   it('names no VM of another claim of the same name', async () => {
     cluster.change(IPAM_CLAIMS, 'vm1.data', (claim) => ({ ...claim, metadata: { ...claim.metadata, uid: 'other' } }));
     expect(await holders('10.0.0.5')).to.deep.equal({ address: '10.0.0.5', holders: [{ ...HELD, vm: '', pods: '' }] });
+  });
+
+  it('says what is unknown because the user may not read pods or claims', async () => {
+    const unknown = { ...HELD, pods: `unknown: you may not list pods in namespace ${NAMESPACE}` };
+    let refused = ['pods'];
+    cluster.before = ({ path: request }) => {
+      if (refused.some((kind) => request.includes(`/${kind}`)))
+        throw new StatusError({ request, status: 403, reason: 'Forbidden', message: '' });
+    };
+    expect(await holders('10.0.0.5')).to.deep.equal({ address: '10.0.0.5', holders: [unknown] });
+    refused = ['pods', 'ipamclaims'];
+    const vm = 'unknown: you may not read the claim';
+    expect(await holders('10.0.0.5')).to.deep.equal({ address: '10.0.0.5', holders: [{ ...unknown, vm }] });
   });
 
   it('says of an address without a lease whether it is free, never leased, or in no pool', async () => {

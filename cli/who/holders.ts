@@ -1,4 +1,4 @@
-import type { LeaseOwner } from '../../api/address-lease.js';
+import { type LeaseOwner, describeLeaseOwner } from '../../api/address-lease.js';
 import { addressSpaceOf } from '../../api/address-pool.js';
 import { type IPAMClaim, claimOwnerOf, labelValue } from '../../api/ipam-claim.js';
 import { IPAM_CLAIM_KIND, LEASE_MAC } from '../../api/names.js';
@@ -140,10 +140,16 @@ async function leaseRow(
 }
 
 async function describeOwner(owner: LeaseOwner, client: ReadClient): Promise<typeof EMPTY_OWNER> {
-  const text = `${owner.kind} ${owner.namespace}/${owner.name}`;
-  const claim = owner.kind === IPAM_CLAIM_KIND ? await claimOf(owner, client) : undefined;
-  if (claim === undefined) return { ...EMPTY_OWNER, owner: text };
-  return { owner: text, vm: claimOwnerOf(claim)?.name ?? '', pods: await podsOf(claim, client) };
+  const { kind, namespace, name, uid } = owner;
+  const found = { ...EMPTY_OWNER, owner: describeLeaseOwner(owner) };
+  if (kind !== IPAM_CLAIM_KIND) return found;
+  const read = await readObject(client, IPAM_CLAIMS, { namespace, name });
+  // pods may name a claim that the user may not read
+  const unread = { metadata: { namespace, name, uid }, spec: { network: '', interface: '' } };
+  const claim = valueOr(read, { absent: undefined, forbidden: unread });
+  if (claim?.metadata.uid !== uid) return found;
+  const vm = read.kind === 'found' ? (claimOwnerOf(claim)?.name ?? '') : 'unknown: you may not read the claim';
+  return { ...found, vm, pods: await podsOf(claim, client) };
 }
 
 /** Says of a released lease how long its address is kept, and for whom. @param times undefined if the pool is gone or invalid */
@@ -162,24 +168,16 @@ export function describeState(lease: LeaseRecord, times: LeaseTimes | undefined,
     : 'released, about to be free';
 }
 
-/** @returns undefined if it is gone; its name only if the user may not read it */
-async function claimOf({ namespace, name, uid }: LeaseOwner, client: ReadClient): Promise<IPAMClaim | undefined> {
-  const claim = valueOr(await readObject(client, IPAM_CLAIMS, { namespace, name }), {
-    absent: undefined,
-    forbidden: { metadata: { namespace, name, uid }, spec: { network: '', interface: '' } },
-  });
-  return claim?.metadata.uid === uid ? claim : undefined;
-}
-
-/** Empty if there are none, or the user may not read them. */
 async function podsOf(claim: IPAMClaim, client: ReadClient): Promise<string> {
   const { namespace } = claim.metadata;
-  const users = new ClaimUsers([claim]);
+  const users = new ClaimUsers().add(claim);
   const textsOf = (pod: Pod) => {
     const { metadata, spec } = pod;
     if (!users.has(pod)) return [];
     return [`${metadata.name}${spec?.nodeName ? ` on ${spec.nodeName}` : ', not scheduled'}`];
   };
   const read = await readListAs(client, PODS, textsOf, { namespace, labelSelector: LAUNCHER_SELECTOR });
-  return valueOr(read, { forbidden: [] }).sort().join('; ');
+  return valueOr(read, { forbidden: [`unknown: you may not list pods in namespace ${namespace ?? ''}`] })
+    .sort()
+    .join('; ');
 }

@@ -23,17 +23,9 @@ export function AddressMap({ pool, shown, at }: MapProps): VNode {
   const [pointed, setPointed] = useState<number>();
   const grid = useRef<HTMLDivElement>(null);
   const hasFocus = useRef(false);
+  const wanted = cells.findIndex((cell) => cell.first === at);
   // before the next key press, which moves from there
-  useLayoutEffect(
-    () =>
-      setActive(
-        Math.max(
-          0,
-          cells.findIndex((cell) => cell.first === at),
-        ),
-      ),
-    [first, bits, at],
-  );
+  useLayoutEffect(() => setActive(Math.max(0, wanted)), [first, bits, at]);
   useLayoutEffect(() => {
     if (hasFocus.current) grid.current?.querySelector<HTMLElement>('[tabindex="0"]')?.focus();
   }, [active, first, bits]);

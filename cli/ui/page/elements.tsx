@@ -1,9 +1,9 @@
 import { formatCount } from '../../../addressing/address-states.js';
 import type { VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import type { BoundedList, ClaimRow, ConditionRow, PoolRow, ShownPoolCounts } from '../protocol.js';
-import { poolHref, vmHref } from '../route.js';
-import { type Column, type Sorting, Table } from './table.jsx';
+import type { ConditionRow, PoolRow, ShownPoolCounts } from '../protocol.js';
+import { poolHref } from '../route.js';
+import { type Column, Table, type TableProps } from './table.jsx';
 
 export function Problems({ problems }: { problems: readonly ConditionRow[] }): VNode | null {
   if (problems.length === 0) return null;
@@ -69,62 +69,11 @@ function PoolState({ isReady, problems }: PoolRow): VNode {
   return problems.length === 0 ? <>ready</> : <span class="badge">problem</span>;
 }
 
-export function PoolTable({
-  pools,
-  times,
-  empty,
-  sorting,
-}: {
-  pools: BoundedList<PoolRow>;
-  times: readonly number[];
-  empty: string;
-  sorting?: Sorting;
-}): VNode {
-  return (
-    <Table
-      caption="Pools"
-      columns={POOL_COLUMNS(times)}
-      note={({ problems }) => problems.length > 0 && <Problems problems={problems} />}
-      list={pools}
-      empty={empty}
-      keyOf={({ name }) => name}
-      {...(sorting !== undefined && { sorting })}
-    />
-  );
-}
+type PoolTableProps = Pick<TableProps<PoolRow>, 'list' | 'empty' | 'sorting'> & { readonly times: readonly number[] };
 
-const CLAIM_COLUMNS: readonly Column<ClaimRow>[] = [
-  {
-    title: 'VM',
-    cell: ({ namespace, vm, name }) =>
-      vm === '' ? `${namespace}/${name}` : <a href={vmHref(namespace, vm)}>{`${namespace}/${vm}`}</a>,
-  },
-  { title: 'Network', cell: ({ network }) => network },
-  { title: 'Addresses', cell: ({ addresses }) => addresses.join(', ') || 'none' },
-  { title: 'MAC address', cell: ({ mac }) => mac },
-  { title: 'State', cell: ({ state }) => state },
-];
-
-export function ClaimTable({
-  caption,
-  claims,
-  empty,
-}: {
-  caption: string;
-  claims: BoundedList<ClaimRow>;
-  empty: string;
-}): VNode {
-  const keyOf = ({ namespace, name }: ClaimRow) => `${namespace}/${name}`;
-  return (
-    <Table
-      caption={caption}
-      columns={CLAIM_COLUMNS}
-      note={({ problems }) => problems.length > 0 && <Problems problems={problems} />}
-      list={claims}
-      empty={empty}
-      keyOf={keyOf}
-    />
-  );
+export function PoolTable({ times, ...props }: PoolTableProps): VNode {
+  const note = ({ problems }: PoolRow) => problems.length > 0 && <Problems problems={problems} />;
+  return <Table caption="Pools" columns={POOL_COLUMNS(times)} note={note} keyOf={({ name }) => name} {...props} />;
 }
 
 /** A bar with the numbers beside it. Its empty part is what claims and pods may get. */

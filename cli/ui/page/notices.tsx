@@ -43,9 +43,8 @@ function interruptions(parts: readonly PartStatus[]): string[] {
   );
   if (parts.some(({ state }) => state === 'live')) return lines;
   const { message = '', since = 0 } = first;
-  return [
-    `Nothing could be read from the API server since ${timeText(since)}, so what is shown may be old. ${message}`,
-  ];
+  const old = `Nothing could be read from the API server since ${timeText(since)}, so what is shown may be old`;
+  return [`${old}. ${message}`];
 }
 
 /** In one line, unless the user wants to know more: who has few rights sees it on each view. */

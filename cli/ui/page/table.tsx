@@ -16,12 +16,12 @@ export interface Sorting {
   readonly sortBy: (by: string) => void;
 }
 
-interface TableProps<Row> {
+export interface TableProps<Row> {
   readonly caption: string;
   readonly columns: readonly Column<Row>[];
   /** Below the row and as wide as the table: what is wrong with it, in sentences. Nothing if it is empty or false. */
   readonly note?: (row: Row) => ComponentChildren;
-  readonly sorting?: Sorting;
+  readonly sorting?: Sorting | undefined;
   readonly list: BoundedList<Row>;
   /** Shown in place of an empty table. */
   readonly empty: string;
@@ -82,12 +82,7 @@ export function Table<Row>({ caption, columns, note, sorting, list, empty, keyOf
   );
 }
 
-function Heading<Row>({
-  title,
-  sort,
-  isExtra,
-  sorting,
-}: Column<Row> & { readonly sorting: Sorting | undefined }): VNode {
+function Heading<Row>({ title, sort, isExtra, sorting }: Column<Row> & Pick<TableProps<Row>, 'sorting'>): VNode {
   const attributes = { scope: 'col', role: 'columnheader', class: isExtra === true ? 'extra' : '' } as const;
   if (sort === undefined || sorting === undefined) return <th {...attributes}>{title}</th>;
   const { by, sortBy } = sorting;

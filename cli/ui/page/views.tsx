@@ -1,18 +1,21 @@
 import { Fragment, type VNode } from 'preact';
 import { ADDRESS_STATES, COUNTS, formatCount } from '../../../addressing/address-states.js';
-import type {
-  ConditionRow,
-  FindingRow,
-  PoolView,
-  PoolsView,
-  SearchHit,
-  SearchView,
-  VmRow,
-  VmsView,
-  WaitingView,
+import {
+  type ClaimRow,
+  type ConditionRow,
+  type FindingRow,
+  type PoolView,
+  type PoolsView,
+  type SearchHit,
+  type SearchView,
+  type ServerView,
+  type VmRow,
+  type VmsView,
+  type WaitingView,
+  emptyText,
 } from '../protocol.js';
 import { AddressMap } from './address-map.jsx';
-import { ClaimTable, Fact, PoolTable, Problems, SearchField, UseLine, timeText } from './elements.jsx';
+import { Fact, PoolTable, Problems, SearchField, UseLine, timeText } from './elements.jsx';
 import { type Route, poolHref, vmHref } from '../route.js';
 import { type Column, type Sorting, Table } from './table.jsx';
 
@@ -20,7 +23,7 @@ import { type Column, type Sorting, Table } from './table.jsx';
 export type SetParam = (key: string, value: string) => void;
 
 interface ViewProps<View> {
-  readonly view: View;
+  readonly view: View & Pick<ServerView, 'parts'>;
   readonly route: Route;
   readonly setParam: SetParam;
 }
@@ -29,7 +32,7 @@ export function Pools({ view, route, setParam }: ViewProps<PoolsView>): VNode {
   return (
     <>
       <Filter route={route} setParam={setParam} />
-      <PoolTable pools={view.pools} times={view.times} empty="No pool is shown." sorting={sortingOf(route, setParam)} />
+      <PoolTable list={view.pools} times={view.times} empty="No pool is shown." sorting={sortingOf(route, setParam)} />
     </>
   );
 }
@@ -76,17 +79,43 @@ export function Pool({ view, route }: ViewProps<PoolView>): VNode {
         </nav>
       )}
       {shown === undefined ? (
-        <p class="empty">The map needs the right to list AddressLeases, and a pool whose spec is valid.</p>
+        <p class="empty">The map needs all AddressLeases, the right to list them, and a pool whose spec is valid.</p>
       ) : (
         <AddressMap pool={pool.name} shown={shown} at={route.params.get('at') ?? ''} />
       )}
       <h2>Waiting for an address</h2>
-      <ClaimTable caption="Claims that wait" claims={waiting} empty="No claim waits because the pool is full." />
+      <Table
+        caption="Claims that wait"
+        columns={CLAIM_COLUMNS}
+        note={({ problems }) => problems.length > 0 && <Problems problems={problems} />}
+        list={waiting}
+        empty={emptyText(view.parts, 'ipamclaims', 'No claim waits because the pool is full.')}
+        keyOf={({ namespace, name }) => `${namespace}/${name}`}
+      />
       <h2>Conditions</h2>
-      <ConditionTable conditions={conditions} />
+      <Table
+        caption="Conditions"
+        columns={CONDITION_COLUMNS}
+        note={({ message }) => message}
+        list={{ rows: conditions, total: conditions.length }}
+        empty="There are no conditions yet."
+        keyOf={({ type }) => type}
+      />
     </>
   );
 }
+
+const CLAIM_COLUMNS: readonly Column<ClaimRow>[] = [
+  {
+    title: 'VM',
+    cell: ({ namespace, vm, name }) =>
+      vm === '' ? `${namespace}/${name}` : <a href={vmHref(namespace, vm)}>{`${namespace}/${vm}`}</a>,
+  },
+  { title: 'Network', cell: ({ network }) => network },
+  { title: 'Addresses', cell: ({ addresses }) => addresses.join(', ') || 'none' },
+  { title: 'MAC address', cell: ({ mac }) => mac },
+  { title: 'State', cell: ({ state }) => state },
+];
 
 export function Vms({ view, route, setParam }: ViewProps<VmsView>): VNode {
   return (
@@ -137,7 +166,11 @@ export function Waiting({ view }: ViewProps<WaitingView>): VNode {
           keyOf={({ object, problem }) => `${object} ${problem}`}
         />
       )}
-      <PoolTable pools={view.pools} times={[]} empty="All pools are ready and have free addresses." />
+      <PoolTable
+        list={view.pools}
+        times={[]}
+        empty={emptyText(view.parts, 'addresspools', 'All pools are ready and have free addresses.')}
+      />
     </>
   );
 }
@@ -179,19 +212,6 @@ const CONDITION_COLUMNS: readonly Column<ConditionRow>[] = [
   { title: 'Reason', cell: ({ reason }) => reason },
   { title: 'Since', cell: ({ since }) => timeText(since) },
 ];
-
-function ConditionTable({ conditions }: { conditions: readonly ConditionRow[] }): VNode {
-  return (
-    <Table
-      caption="Conditions"
-      columns={CONDITION_COLUMNS}
-      note={({ message }) => message}
-      list={{ rows: conditions, total: conditions.length }}
-      empty="There are no conditions yet."
-      keyOf={({ type }) => type}
-    />
-  );
-}
 
 function Filter({ route, setParam }: { route: Route; setParam: SetParam }): VNode {
   return <SearchField label="Filter" value={route.params.get('q') ?? ''} onInput={(text) => setParam('q', text)} />;

@@ -1,12 +1,12 @@
 import type { VNode } from 'preact';
 import type { Health, TraceNode } from '../../trace/tree.js';
-import type { EventRow, LeaseRow, VmView } from '../protocol.js';
+import { type EventRow, type LeaseRow, type ServerView, type VmView, emptyText } from '../protocol.js';
 import { Fact, timeText } from './elements.jsx';
 import { poolHref } from '../route.js';
 import { type Column, Table } from './table.jsx';
 
-export function Vm({ view }: { readonly view: VmView }): VNode {
-  const { vm, story, failure, leases, events } = view;
+export function Vm({ view }: { readonly view: VmView & Pick<ServerView, 'parts'> }): VNode {
+  const { vm, story, failure, leases, events, parts } = view;
   return (
     <>
       {vm === undefined ? (
@@ -15,7 +15,7 @@ export function Vm({ view }: { readonly view: VmView }): VNode {
         <dl class="facts">
           <Fact name="Status" value={vm.status} />
           <Fact name="Node" value={vm.node} />
-          <Fact name="Addresses" value={vm.addresses.join(', ') || 'none'} />
+          <Fact name="Addresses" value={vm.addresses.join(', ') || emptyText(parts, 'ipamclaims', 'none')} />
         </dl>
       )}
       <h2>Story</h2>
@@ -34,7 +34,7 @@ export function Vm({ view }: { readonly view: VmView }): VNode {
         columns={EVENT_COLUMNS}
         note={({ message }) => message}
         list={events}
-        empty="There are no events. Kubernetes deletes them after an hour."
+        empty={emptyText(parts, 'events', 'There are no events. Kubernetes deletes them after an hour.')}
         keyOf={({ object, reason, last, message }) => `${object} ${reason} ${last} ${message}`}
       />
     </>
