@@ -14,6 +14,7 @@ import { benchDhcpServers } from './guest/dhcp-servers.js';
 import { benchFirstPatch } from './scale/first-patch.js';
 import { benchGuard } from './guard.js';
 import { benchGuest } from './guest/guest.js';
+import { benchGuestNetworks } from './guest/guest-networks.js';
 import { benchGuestTables } from './guest/guest-tables.js';
 import { benchHostileReviews } from './hostile/reviews.js';
 import { benchHostileWrites } from './hostile/writes.js';
@@ -28,7 +29,7 @@ import { benchUi } from './ui.js';
 import { benchWatches } from './watches.js';
 import { benchWhereabouts } from './whereabouts.js';
 
-// npm run bench [-- --json=FILE --vms=100000 --claims=2 --leases=50000 --seconds=600 --attack=halted --parts] [allocator] [admissions] [hostile] [hostile-reviews] [status-writes] [claims] [ui] [addresses] [cni] [dhcp-servers] [guard] [guest] [guest-tables] [migration] [responder-memory] [whereabouts] [blocks] [capacity] [scale] [expiry] [first-patch] [churn] [watches] [lease-churn] [lease-cost]
+// npm run bench [-- --json=FILE --vms=100000 --claims=2 --leases=50000 --networks=5000 --seconds=600 --attack=halted --parts] [allocator] [admissions] [hostile] [hostile-reviews] [status-writes] [claims] [ui] [addresses] [cni] [dhcp-servers] [guard] [guest] [guest-networks] [guest-tables] [migration] [responder-memory] [whereabouts] [blocks] [capacity] [scale] [expiry] [first-patch] [churn] [watches] [lease-churn] [lease-cost]
 /** Benches that need no test bed. */
 const ALONE: Record<string, () => Promise<Figure[]>> = {
   allocator: benchAllocator,
@@ -41,6 +42,7 @@ const ALONE: Record<string, () => Promise<Figure[]>> = {
   'first-patch': benchFirstPatch,
   guard: benchGuard,
   guest: benchGuest,
+  'guest-networks': () => benchGuestNetworks(Number(values.networks)),
   'guest-tables': benchGuestTables,
   'lease-cost': () => benchLeaseCost(values.parts),
   migration: benchMigration,
@@ -66,6 +68,7 @@ const { values, positionals } = parseArgs({
     vms: { type: 'string', default: '10000' },
     claims: { type: 'string', default: '1' },
     leases: { type: 'string', default: '50000' },
+    networks: { type: 'string', default: '5000' },
     seconds: { type: 'string', default: '120' },
     attack: { type: 'string', default: '' },
     parts: { type: 'boolean', default: false },

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { ControllerLoop, type SyncResult } from '../kube/controller-loop.js';
 import { WorkQueue } from '../kube/workqueue.js';
-import type { CapacityConfig } from '../process/config/capacity-config.js';
+import type { CapacityConfig } from '../process/config/config.js';
 import type { Component, ProcessContext } from '../process/context.js';
 import { type ElectedContext, type ElectedWork, createElectedComponent } from '../process/elected-component.js';
 import type { Pool } from '../addressing/pool/pool.js';

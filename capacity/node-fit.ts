@@ -1,4 +1,4 @@
-import { matchesLabels } from '../addressing/pool/pool-nodes.js';
+import { matchesLabels } from '../addressing/pool/pool.js';
 import { asList, asRecord, asString, isRecord } from '../api/json.js';
 import { MAX_POD_CONSTRAINTS } from '../api/limits.js';
 

@@ -1,5 +1,4 @@
-import { hasNetwork } from '../addressing/pool/pool-nodes.js';
-import type { Pool } from '../addressing/pool/pool.js';
+import { type Pool, hasNetwork } from '../addressing/pool/pool.js';
 import { capacityResource, isCapacityResource, readQuantity } from '../api/capacity.js';
 import { asRecord, asString, recordsIn } from '../api/json.js';
 import type { KubeObject } from '../api/meta.js';

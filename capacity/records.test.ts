@@ -1,7 +1,10 @@
 import { expect } from 'chai';
 import type { Pod } from '../api/pod.js';
-import { hasPoolNetwork, isSameNodeState, toNodeRecord } from './node-record.js';
+import { type PublishingPool, choosePools, hasPoolNetwork, isSameNodeState, toNodeRecord } from './node-record.js';
 import { readPodRecord, requestsOf, withFirstAttachment } from './pod-record.js';
+import { capacityResource } from '../api/capacity.js';
+import { compiledPool } from '../test/objects/lease-objects.js';
+import { day } from '../test/objects/pool-objects.js';
 
 const BLUE = 'ipam.holdfast.dev/blue';
 const asks = (count: string, more: object = {}) => ({ resources: { requests: { cpu: '1', [BLUE]: count } }, ...more });
@@ -143,5 +146,31 @@ describe('the cached fields of a node', () => {
     );
     const going = { ...record, metadata: { ...record.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
     expect(hasPoolNetwork(going)).to.equal(false);
+  });
+});
+
+function publishing(name: string, born: number, isDerived = false): PublishingPool {
+  return { pool: compiledPool({ publishCapacity: true }, name), createdAt: day(born), isDerived };
+}
+
+const showing = (...pools: string[]) => ({ shown: new Map(pools.map((name) => [capacityResource(name), {}])) });
+
+describe('the pools whose capacity nodes show', () => {
+  it('are limited, with pools of administrators before derived ones, and older ones first', () => {
+    const pools = [publishing('d', 1, true), publishing('c', 3), publishing('b', 2), publishing('a', 3)];
+    const { chosen, leftOut } = choosePools(pools, [], 2);
+    expect(chosen.map(({ name }) => name)).to.deep.equal(['b', 'a']);
+    expect(leftOut).to.deep.equal(['c', 'd']);
+  });
+
+  it('include the pools that nodes already show before new ones', () => {
+    const pools = [publishing('old', 1), publishing('older', 0), publishing('young', 9, true)];
+    const { chosen } = choosePools(pools, [showing(), showing('young')], 2);
+    expect(chosen.map(({ name }) => name)).to.deep.equal(['young', 'older']);
+  });
+
+  it('include another pool as soon as one no longer publishes', () => {
+    const { chosen } = choosePools([publishing('a', 1), publishing('b', 2)], [showing('gone', 'a')], 2);
+    expect(chosen.map(({ name }) => name)).to.deep.equal(['a', 'b']);
   });
 });

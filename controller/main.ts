@@ -17,9 +17,9 @@ import {
 import { LauncherList } from './claims/live-workload.js';
 import { createSync } from './claims/sync.js';
 import { allKeys, keysOfClaim, keysOfLauncher, keysOfNad, keysOfNamespace } from './claims/workload-keys.js';
-import { UnansweredClaims } from './unanswered-claims.js';
+import { reportUnansweredClaims } from './unanswered-claims.js';
 import { BlockedWorkloads, QuotaWaits, WriteFailures } from './claims/waiting-workloads.js';
-import { createControllerMetrics } from './claims/metrics.js';
+import { createControllerMetrics } from './claims/reports.js';
 import { CreatedClaims } from './claims/created-claims.js';
 import { DHCPAfterMigration } from './claims/dhcp-after-migration.js';
 import { UnreportedChanges } from './claims/life-events.js';
@@ -45,7 +45,7 @@ interface Term {
   createdClaims: CreatedClaims;
   quotaWaits: QuotaWaits;
   unreportedChanges: UnreportedChanges;
-  unanswered: UnansweredClaims;
+  unanswered: ReturnType<typeof reportUnansweredClaims>;
 }
 
 class Controller implements ElectedWork {
@@ -156,7 +156,7 @@ class Controller implements ElectedWork {
     });
     const options = { name: NAME, queue, workers, log, clock, metrics: metrics.kube };
     const loop = new ControllerLoop({ ...options, sync: this.#context.whileLeading(sync) });
-    const unanswered = new UnansweredClaims({
+    const unanswered = reportUnansweredClaims({
       ...this.#listers,
       events,
       clock,

@@ -7,7 +7,7 @@ import { type ParsedNad, transformClaim } from '../cluster/transforms.js';
 import { ManualClock } from '../test/manual-clock.js';
 import { holdfastConfig, nad } from '../test/objects/pool-objects.js';
 import { claim } from '../test/objects/workload-objects.js';
-import { UnansweredClaims } from './unanswered-claims.js';
+import { reportUnansweredClaims } from './unanswered-claims.js';
 
 const START = Date.UTC(2026, 0, 1);
 const OURS = nad('vms/blue', holdfastConfig({}, 'blue-net'));
@@ -22,7 +22,7 @@ describe('claims without an answer from ipam', () => {
     claims: IPAMClaim[] = [claim()];
     nad: ParsedNad | undefined = OURS;
     open = true;
-    readonly unanswered = new UnansweredClaims({
+    readonly unanswered = reportUnansweredClaims({
       claims: { list: () => this.claims.map(transformClaim) },
       networks: { get: (key) => (key === 'vms/blue' ? this.nad : undefined) },
       events: {

@@ -1,4 +1,11 @@
-import { type Address, formatAddress, formatFamily, readAddress, sameAddress } from '../addressing/address/address.js';
+import {
+  type Address,
+  formatAddress,
+  formatAddresses,
+  formatFamily,
+  readAddress,
+  sameAddress,
+} from '../addressing/address/address.js';
 import { containsAddress, parseCidr } from '../addressing/address/cidr.js';
 import type { ReasonOf } from '../api/conditions.js';
 import type { IPAMClaim } from '../api/ipam-claim.js';
@@ -182,7 +189,7 @@ function mismatch(claimed: Address, found: readonly Address[], place: string, to
     const message = `The guest has no ${formatFamily(claimed.family)} address on ${place}, ${remedy}`;
     return { status: 'False', reason: 'AddressMissing', message };
   }
-  const others = found.slice(0, MAX_LISTED).map(formatAddress).join(', ');
+  const others = formatAddresses(found.slice(0, MAX_LISTED));
   return { status: 'False', reason: 'OtherAddress', message: `The guest has ${others} on ${place}, ${remedy}` };
 }
 

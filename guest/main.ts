@@ -5,7 +5,8 @@ import { type ElectedContext, type ElectedWork, createElectedComponent } from '.
 import { type GuestConfig, responderStalenessMs } from '../process/config/guest-config.js';
 import { RESPONDER_SETS, ResponderReconciler } from './responder-manager/reconciler.js';
 import { ServedConditions } from './responder-manager/served-conditions.js';
-import { TableIndex } from './responder-tables/table-index.js';
+import { indexNames } from './responder-tables/published-index.js';
+import { TableIndexes } from './responder-tables/table-indexes.js';
 import { TablePublisher } from './responder-tables/publisher.js';
 import { type Reconciler, createGuestViews } from './views.js';
 import { createGuestMetrics } from './metrics.js';
@@ -34,15 +35,22 @@ class Guest implements ElectedWork {
     const views = createGuestViews(context, config);
     const sets = informers.get(RESPONDER_SETS);
     const maxStalenessMs = responderStalenessMs(config);
-    const index: TableIndex = new TableIndex({ client, log, maxStalenessMs, current: () => tables.current() });
-    const beat = () => index.beat;
-    const tables = new TablePublisher({ views, informers, sets, client, clock, events, maxStalenessMs, beat });
+    const names = indexNames(config.maxResponderPools);
+    const indexes: TableIndexes = new TableIndexes({
+      client,
+      log,
+      maxStalenessMs,
+      names,
+      current: (index) => tables.current(index),
+    });
+    const published = { indexes: names, beatOf: (index: string) => indexes.beatOf(index) };
+    const tables = new TablePublisher({ views, informers, sets, client, clock, events, maxStalenessMs, ...published });
     this.#reconcilers = [
       new WorkloadReconciler({ views, client, config, clock, events, metrics }),
-      new ResponderReconciler({ views, informers, client, config, events, metrics }),
+      new ResponderReconciler({ views, informers, client, config, clock, events, metrics }),
       new ServedConditions({ views, sets, client, clock }),
       tables,
-      index,
+      indexes,
     ];
     for (const reconciler of this.#reconcilers)
       reconciler.listen((keys) => void this.#loops.get(reconciler)?.queue.addAll(keys));
@@ -58,7 +66,7 @@ class Guest implements ElectedWork {
       const loop = new ControllerLoop({ name, queue, workers, sync, log, clock, metrics: metrics.kube });
       this.#loops.set(reconciler, { queue, loop });
       loop.start();
-      void queue.addAll(reconciler.allKeys());
+      void queue.addAll(reconciler.allKeys(), 'low');
     }
   }
 

@@ -1,19 +1,7 @@
 import type { Metrics } from '../process/metrics.js';
 
-/** Metrics of the leader, which disappear at the end of its term. */
-export interface GuestMetrics {
-  /** @param more claims whose guests lack their addresses; less than 0: fewer */
-  misconfigured(more: number): void;
-  /** The reason why a VM's Secret is not written has changed. Undefined: it is written, or not wanted. */
-  notWritten(before: string | undefined, after: string | undefined): void;
-  /** @param pools the names of the pools that have, or should have, responders */
-  respondersWanted(pools: readonly string[]): void;
-  /** A Secret was written. */
-  written(): void;
-  clear(): void;
-}
-
-export function createGuestMetrics(metrics: Pick<Metrics, 'gauge' | 'counter'>): GuestMetrics {
+/** Creates the metrics of the leader, which disappear at the end of its term. */
+export function createGuestMetrics(metrics: Pick<Metrics, 'gauge' | 'counter'>) {
   const misconfigured = metrics.gauge(
     'guest_misconfigured_interfaces',
     'Claims whose guest does not have their addresses, for longer than --guest-grace.',
@@ -30,15 +18,19 @@ export function createGuestMetrics(metrics: Pick<Metrics, 'gauge' | 'counter'>):
   );
   const writes = metrics.counter('guest_network_data_writes_total', 'Secrets with network data that were written.');
   return {
-    misconfigured: (more) => misconfigured.inc(more),
-    notWritten: (before, after) => {
+    /** @param more claims whose guests lack their addresses; less than 0: fewer */
+    misconfigured: (more: number) => misconfigured.inc(more),
+    /** The reason why a VM's Secret is not written has changed. Undefined: it is written, or not wanted. */
+    notWritten: (before: string | undefined, after: string | undefined) => {
       if (before !== undefined) notWritten.dec({ reason: before });
       if (after !== undefined) notWritten.inc({ reason: after });
     },
-    respondersWanted: (pools) => {
+    /** @param pools the names of the pools that have, or should have, responders */
+    respondersWanted: (pools: readonly string[]) => {
       responders.reset();
       for (const pool of pools) responders.set({ pool }, 1);
     },
+    /** A Secret was written. */
     written: () => writes.inc(),
     clear: () => {
       misconfigured.reset();
@@ -47,3 +39,5 @@ export function createGuestMetrics(metrics: Pick<Metrics, 'gauge' | 'counter'>):
     },
   };
 }
+
+export type GuestMetrics = ReturnType<typeof createGuestMetrics>;

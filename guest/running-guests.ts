@@ -86,8 +86,7 @@ function isAnswered({ pool }: Layer2Guest): boolean {
 
 function* runningGuests(networks: ReadonlySet<string>, caches: GuestCaches): Generator<undefined, Layer2Guest[]> {
   const found: Layer2Guest[] = [];
-  const workloads = workloadsOf(networks, caches);
-  yield;
+  const workloads = yield* workloadsOf(networks, caches);
   for (const key of workloads) {
     const vmi = caches.vmis.get(key);
     if (vmi === undefined || !isRunning(vmi)) continue;
@@ -115,13 +114,29 @@ export class KnownWires {
 }
 
 /** Returns the networks, and those whose responders answer on a layer-2 segment of one of them. */
-function networksOnWire(networks: readonly string[], { poolsBySegment }: Wires): Set<string> {
-  const given = new Set(networks);
-  const found = new Set(networks);
+function networksOnWire(networks: readonly string[], wires: Wires): Set<string> {
+  const shared = sharedSegments(wires);
+  return new Set([...networks, ...networks.flatMap((network) => shared.get(network) ?? []).flat()]);
+}
+
+/** By network, for each state of the directory: there are thousands of segments, and few have more than one network. */
+const SHARED_SEGMENTS = new WeakMap<Wires['poolsBySegment'], ReadonlyMap<string, readonly string[][]>>();
+
+/** The networks that responders answer on each layer-2 segment of a network that has others, by network. */
+function sharedSegments({ poolsBySegment }: Wires): ReadonlyMap<string, readonly string[][]> {
+  const known = SHARED_SEGMENTS.get(poolsBySegment);
+  if (known !== undefined) return known;
+  const found = new Map<string, string[][]>();
   for (const pools of poolsBySegment.values()) {
-    const beside = answeredNetworks(pools);
-    if (beside.some((network) => given.has(network))) for (const each of beside) found.add(each);
+    const answered = [...new Set(answeredNetworks(pools))];
+    if (answered.length < 2) continue;
+    for (const network of answered) {
+      const segments = found.get(network);
+      if (segments === undefined) found.set(network, [answered]);
+      else segments.push(answered);
+    }
   }
+  SHARED_SEGMENTS.set(poolsBySegment, found);
   return found;
 }
 
@@ -142,9 +157,10 @@ function answeredNetworks(pools: Iterable<EvaluatedPool> = []): string[] {
 }
 
 /** The keys of the workloads that have claims on the networks. */
-function workloadsOf(networks: ReadonlySet<string>, { claims }: GuestCaches): Set<string> {
+function* workloadsOf(networks: ReadonlySet<string>, { claims }: GuestCaches): Generator<undefined, Set<string>> {
   const keys = new Set<string>();
-  for (const claim of [...networks].flatMap((network) => claims.byIndex(BY_NETWORK, network))) {
+  for (const [index, claim] of [...networks].flatMap((network) => claims.byIndex(BY_NETWORK, network)).entries()) {
+    if (index % GUESTS_PER_STEP === 0) yield;
     const owner = claimOwnerOf(claim);
     if (owner !== undefined) keys.add(joinKey(claim.metadata.namespace, owner.name));
   }

@@ -13,7 +13,14 @@ import type {
 } from '../api/kubevirt.js';
 import { MAX_GUEST_TEXT_LENGTH, MAX_REPORTED_ADDRESSES, MAX_VM_NETWORKS } from '../api/limits.js';
 import { type ObjectMeta, joinKey } from '../api/meta.js';
-import { DEFAULT_ROUTE_ANNOTATION, IPAM_CLAIM_KIND, LEASE_OWNER_KIND, NETWORK_DATA_ANNOTATION } from '../api/names.js';
+import {
+  DEFAULT_ROUTE_ANNOTATION,
+  GUEST_SERVED,
+  IPAM_CLAIM_KIND,
+  LEASE_OWNER_KIND,
+  NETWORK_DATA_ANNOTATION,
+} from '../api/names.js';
+import { conditionOf } from '../cluster/claim-conditions.js';
 import { datedMetadataOf } from '../cluster/metadata.js';
 import { BY_NAD, BY_WORKLOAD, CLAIM_INDEXES, VMI_INDEXES, VM_INDEXES } from '../cluster/watch-specs.js';
 import type { WatchSpec } from '../kube/informers/informers.js';
@@ -40,10 +47,14 @@ export const GUEST_VMIS: WatchSpec<VirtualMachineInstance> = {
   optional: true,
 };
 
+/** Claims with the condition GuestServed by their network, which may have thousands of claims without it. */
+export const BY_NOT_SERVED = 'not-served';
+
 /** With those of claims by the NAD that they name. */
 export const GUEST_CLAIM_INDEXES = {
   ...CLAIM_INDEXES,
   ...NETWORK_INDEXES,
+  [BY_NOT_SERVED]: (claim: IPAMClaim) => (conditionOf(claim, GUEST_SERVED) === undefined ? [] : [claim.spec.network]),
   [BY_NAD]: (claim: IPAMClaim) => [claimNadOf(claim) ?? []].flat(),
 };
 

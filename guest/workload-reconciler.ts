@@ -22,7 +22,7 @@ import type { GuestConfig } from '../process/config/guest-config.js';
 import { CachedGuestView } from './cached-view.js';
 import { type GuestInterface, guestInterfacesOf } from './interfaces.js';
 import type { GuestMetrics } from './metrics.js';
-import { networkDataCondition } from './network-data/conditions.js';
+import { networkDataCondition } from './network-data/plan.js';
 import { NetworkData } from './network-data/reconciler.js';
 import { MAX_SECRET_USERS } from './network-data/request.js';
 import { UnansweredWrites } from './network-data/secret.js';

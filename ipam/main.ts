@@ -3,8 +3,8 @@ import type { Component, ProcessContext } from '../process/context.js';
 import { type ElectedContext, type ElectedWork, createElectedComponent } from '../process/elected-component.js';
 import type { IpamConfig } from '../process/config/config.js';
 import { createAuditLog } from './audit/create-audit-log.js';
-import { UnhonouredClaims } from './claims/reports/unhonoured-claims.js';
-import { UnleasedAddresses } from './claims/running/unleased-addresses.js';
+import { reportUnhonouredClaims } from './claims/reports/unhonoured-claims.js';
+import { reportUnleasedAddresses } from './claims/running/unleased-addresses.js';
 import { UnservedOwners } from './claims/reports/unserved-owners.js';
 import { Collector } from './collector/collector.js';
 import { createCollectorReport } from './collector/report.js';
@@ -45,9 +45,9 @@ class Ipam implements ElectedWork {
       nodes: watched.nodes,
       report: createCollectorReport({ log, metrics, events }),
     });
-    const unhonoured = new UnhonouredClaims({ ...context, config, gate, directory, events, claims, pods: users });
+    const unhonoured = reportUnhonouredClaims({ ...context, config, gate, directory, events, claims, pods: users });
     this.#audit = createAuditLog(config, watched.leases, context);
-    const unleased = new UnleasedAddresses({
+    const unleased = reportUnleasedAddresses({
       ...{ ...context, config, directory, book, events, pods, claims, networks },
       count: (addresses) => this.#metrics.setUnleased(addresses),
     });

@@ -39,7 +39,7 @@ export class Reconcilers {
   readonly #deps: ReconcilersDependencies;
   readonly #blocks: BlockReconciler | undefined;
   readonly #overlaps: SegmentOverlapTracker;
-  readonly #waiters = new ClaimWaitList((keys) => this.#add('claims', keys));
+  readonly #waiters: ClaimWaitList;
   readonly #restoreHolds: RestoreHolds;
   readonly #unreadable: UnreadableAddresses;
   /** Empty while another process leads. */
@@ -51,6 +51,7 @@ export class Reconcilers {
     const { informers, clock } = context;
     const { watched, book, directory } = views;
     this.#deps = deps;
+    this.#waiters = new ClaimWaitList((keys) => this.#add('claims', keys), deps.metrics.claims.setWaiting);
     this.gate = createPersistentIPsGate(config, informers, () => void this.#addAll());
     this.kubevirt = watchKubeVirt(informers, config.namespace, () => void this.#addAll());
     if (config.featureGates.nodeBlocks) this.#blocks = new BlockReconciler({ context, config, views, gate: this.gate });

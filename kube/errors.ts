@@ -3,7 +3,6 @@ export interface StatusDetails {
   name?: string;
   kind?: string;
   group?: string;
-  uid?: string;
   retryAfterSeconds?: number;
   causes?: { reason?: string; message?: string; field?: string }[];
 }

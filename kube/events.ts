@@ -64,8 +64,6 @@ interface EventRecorderOptions {
   log: Logger;
   random?: Random;
   metrics?: KubeMetrics;
-  /** Default `default`, the only one that the API server accepts for cluster-scoped objects. */
-  namespaceForClusterScoped?: string;
   /** The number of events that may wait to be written. Default 4096. */
   queueSize?: number;
 }
@@ -249,10 +247,11 @@ export class EventRecorder {
   }
 
   async #create(event: PendingEvent): Promise<void> {
-    const { client, component, namespaceForClusterScoped = 'default' } = this.#options;
+    const { client, component } = this.#options;
     const { subject, type, reason, message, lastSeenWall } = event;
     const { metadata } = subject;
-    const namespace = metadata.namespace || namespaceForClusterScoped;
+    // the only one that the API server accepts for cluster-scoped objects
+    const namespace = metadata.namespace || 'default';
     const suffix = `.${lastSeenWall.toString(16)}${Math.floor(this.#random() * 2 ** 32).toString(16)}`;
     // a label of a DNS name ends with a letter or digit
     const prefix = metadata.name.slice(0, MAX_NAME_LENGTH - suffix.length).replace(/[-.]+$/, '');

@@ -1,8 +1,7 @@
 import { Client } from '../kube/client.js';
 import { EventRecorder } from '../kube/events.js';
 import type { Component, ProcessContext } from './context.js';
-import { LeaderTransport } from './leader-transport.js';
-import { Leadership, type LeadershipOptions, leaderIdentity } from './leadership.js';
+import { LeaderTransport, Leadership, type LeadershipOptions, leaderIdentity } from './leadership.js';
 
 /** What the work of an elected component uses. Logs name the component. The client writes only until another process may lead. */
 export interface ElectedContext extends ProcessContext, Pick<Leadership, 'whileLeading'> {

@@ -30,7 +30,7 @@ import {
 } from '../lease/lease.js';
 import { timesWhenExhausted } from '../lease/lease-times.js';
 import { quarantineLease } from '../lease/lease-quarantine.js';
-import { byPreferenceOf } from '../lease/lease-preference.js';
+import { byPreferenceOf } from '../lease/lease-record.js';
 import { type Pool, subnetOf } from '../pool/pool.js';
 
 const TIMES = { cooldownMs: 60_000, stickyMs: 120_000, isStickyForClaims: true };

@@ -14,7 +14,7 @@ import {
   availabilityOf,
 } from '../lease/lease.js';
 import { timesWhenExhausted } from '../lease/lease-times.js';
-import { byPreferenceOf } from '../lease/lease-preference.js';
+import { byPreferenceOf } from '../lease/lease-record.js';
 import { type Pool, addressesOf, isRequestable, subnetOf } from '../pool/pool.js';
 import {
   poolFullMessage,

@@ -1,3 +1,4 @@
+import { describeLeaseOwner } from '../../api/address-lease.js';
 import { type Address, type Family, formatAddress, formatFamily, sameAddress } from '../address/address.js';
 import { firstOf, formatCidr, lastOf } from '../address/cidr.js';
 import { coolingStart } from '../lease/cooling-start.js';
@@ -58,7 +59,7 @@ export function heldByMessage(
     return `${text} is quarantined by AddressLease ${metadata.name}, because ${mac} has it: remove that host, or request another address`;
   }
   return holder.namespace === reader.namespace
-    ? `${text} is allocated to ${holder.kind} ${holder.namespace}/${holder.name}`
+    ? `${text} is allocated to ${describeLeaseOwner(holder)}`
     : `${text} is allocated to an owner in another namespace (AddressLease ${metadata.name})`;
 }
 

@@ -214,3 +214,16 @@ export function mayTakeOver(
 export function undefinedToNull(fields: object): object {
   return Object.fromEntries(Object.entries(fields).map(([field, value]) => [field, (value as unknown) ?? null]));
 }
+
+/**
+ * Orders the leases that are kept for an owner or its MAC address by preference: reservations, leases of the owner's name, of its
+ * namespace, of others; each group latest release first. MAC addresses are not secret, so the own namespace comes before others.
+ */
+export function byPreferenceOf({ namespace, name }: LeaseOwner): (a: LeaseRecord, b: LeaseRecord) => number {
+  const rank = (record: LeaseRecord) => {
+    if (isReservation(record)) return 3;
+    if (record.owner?.namespace !== namespace) return 0;
+    return record.owner.name === name ? 2 : 1;
+  };
+  return (a, b) => rank(b) - rank(a) || (b.releasedAt ?? 0) - (a.releasedAt ?? 0);
+}

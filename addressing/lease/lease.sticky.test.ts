@@ -18,7 +18,7 @@ import {
   reallocateLease,
 } from './lease.js';
 import { timesWhenExhausted } from './lease-times.js';
-import { byPreferenceOf } from './lease-preference.js';
+import { byPreferenceOf } from './lease-record.js';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 const TIMES: LeaseTimes = { cooldownMs: 60_000, stickyMs: 3_600_000 };

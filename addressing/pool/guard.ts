@@ -4,7 +4,6 @@ import { parseMac } from '../../api/mac-address.js';
 import type { Family } from '../address/address.js';
 import { parseRange } from '../address/cidr.js';
 import type { Range } from '../address/ranges.js';
-import { readFlag } from './pool-nodes.js';
 import { type FieldValue, type PoolProblems, isAbsent } from './pool-problems.js';
 
 /** The filter of the interfaces of a pool. */
@@ -33,13 +32,10 @@ const GROUP_BIT = 1;
 
 /** @returns an empty object if there is no filter. A value that cannot be read is a problem, never "Off". */
 export function readGuard(value: unknown, problems: PoolProblems): { readonly guard?: PoolGuard } {
-  if (isAbsent(value)) return {};
-  if (!isRecord(value)) {
-    problems.add(FIELD, `${describeValue(value)} is not an object: write it like {mode: Enforce}`);
-    return {};
-  }
-  const { mode = OFF, migrationHold, allow } = value;
-  const holdsMigrations = readFlag({ field: `${FIELD}.migrationHold`, value: migrationHold ?? true }, problems);
+  const fields = problems.readOptionalObject({ field: FIELD, value }, '{mode: Enforce}');
+  if (fields === undefined) return {};
+  const { mode = OFF, migrationHold, allow } = fields;
+  const holdsMigrations = problems.readFlag(`${FIELD}.migrationHold`, migrationHold ?? true);
   const places = problems.readList(`${FIELD}.allow`, allow, GUARD_LIMITS.allow);
   const allowed = places.map((place) => readAllowed(place, problems));
   if (mode === OFF) {
@@ -61,7 +57,7 @@ function readAllowed({ field, value }: FieldValue<unknown>, problems: PoolProble
   const macs = problems
     .readList(`${field}.macs`, fields.macs, GUARD_LIMITS.macs)
     .flatMap((place) => readMac(place, problems) ?? []);
-  const onRequest = readFlag({ field: `${field}.onRequest`, value: fields.onRequest ?? false }, problems);
+  const onRequest = problems.readFlag(`${field}.onRequest`, fields.onRequest);
   const allowed = { addresses, macs, ...(onRequest && { onRequest }) };
   if (isAbsent(fields.claims)) return allowed;
   const claims = problems

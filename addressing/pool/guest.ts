@@ -1,5 +1,5 @@
 import type { GuestDhcpOptions, GuestOptions, GuestRoute } from '../../api/address-pool.js';
-import { describeValue, isRecord } from '../../api/json.js';
+import { describeValue } from '../../api/json.js';
 import { GUEST_LIMITS } from '../../api/limits.js';
 import { isObjectName } from '../../api/meta.js';
 import { type Address, formatAddress, parseAddress } from '../address/address.js';
@@ -7,7 +7,6 @@ import { type Cidr, containsAddress, formatCidr, parseCidr } from '../address/ci
 import { type BootFile, readBootFiles } from './boot-files.js';
 import { type DhcpOption, readDhcpOptions } from './dhcp-options.js';
 import { type FieldValue, type PoolProblems, isAbsent } from './pool-problems.js';
-import { readFlag } from './pool-nodes.js';
 
 /** How the guests of a pool get their addresses on layer-2 networks: `spec.guest`, parsed. Absent settings are those of the NAD. */
 export interface GuestDelivery {
@@ -45,13 +44,12 @@ export function readGuest(
   subnets: readonly { readonly cidr: Cidr }[],
   problems: PoolProblems,
 ): GuestDelivery | undefined {
-  if (isAbsent(value)) return undefined;
-  const fields: Fields<GuestOptions> | undefined = readObject({ field: FIELD, value }, problems);
+  const fields: Fields<GuestOptions> | undefined = problems.readOptionalObject({ field: FIELD, value });
   if (fields === undefined) return undefined;
   const attachment = readAttachment(fields, problems);
   const dhcp = readDhcp(fields.dhcp, problems);
   const probe = readProbeOption(fields, problems);
-  const networkData = readOptionalObject({ field: `${FIELD}.networkData`, value: fields.networkData }, problems);
+  const networkData = problems.readOptionalObject({ field: `${FIELD}.networkData`, value: fields.networkData });
   const dns = readDns(fields.dns, problems);
   const routes = readRoutes(fields.routes, subnets, problems);
   const mtu = readMtu(fields.mtu, subnets, problems);
@@ -59,7 +57,7 @@ export function readGuest(
     ...(attachment !== undefined && { attachment }),
     ...(dhcp !== undefined && { dhcp }),
     probe,
-    isNetworkDataDefault: readFlag({ field: `${FIELD}.networkData.default`, value: networkData?.default }, problems),
+    isNetworkDataDefault: problems.readFlag(`${FIELD}.networkData.default`, networkData?.default),
     ...(dns !== undefined && { dns }),
     ntp: readAddresses({ field: `${FIELD}.ntp`, value: fields.ntp }, GUEST_LIMITS.ntp, problems),
     ...(routes !== undefined && { routes }),
@@ -85,10 +83,10 @@ function readAttachment({ attachment, dhcp }: Fields<GuestOptions>, problems: Po
 
 function readDhcp(value: unknown, problems: PoolProblems): GuestDelivery['dhcp'] {
   const field = `${FIELD}.dhcp`;
-  const fields: Fields<GuestDhcpOptions> | undefined = readOptionalObject({ field, value }, problems);
+  const fields: Fields<GuestDhcpOptions> | undefined = problems.readOptionalObject({ field, value });
   if (fields === undefined) return undefined;
   const read = (key: keyof Times) =>
-    readInteger({ field: `${field}.${key}`, value: fields[key] }, GUEST_LIMITS[key], problems) ?? DEFAULT_TIMES[key];
+    problems.readInteger({ field: `${field}.${key}`, value: fields[key] }, GUEST_LIMITS[key]) ?? DEFAULT_TIMES[key];
   const times = {
     renewSeconds: read('renewSeconds'),
     rebindSeconds: read('rebindSeconds'),
@@ -114,14 +112,14 @@ function readDhcp(value: unknown, problems: PoolProblems): GuestDelivery['dhcp']
 
 function readProbeOption({ probe, dhcp }: Fields<GuestOptions>, problems: PoolProblems): boolean {
   const field = `${FIELD}.probe`;
-  const isProbed = readFlag({ field, value: probe }, problems);
+  const isProbed = problems.readFlag(field, probe);
   if (isProbed && isAbsent(dhcp)) problems.add(field, 'needs responders: set dhcp too, or remove probe');
   return isProbed;
 }
 
 function readDns(value: unknown, problems: PoolProblems): GuestDelivery['dns'] {
   const field = `${FIELD}.dns`;
-  const fields: Fields<NonNullable<GuestOptions['dns']>> | undefined = readOptionalObject({ field, value }, problems);
+  const fields: Fields<NonNullable<GuestOptions['dns']>> | undefined = problems.readOptionalObject({ field, value });
   if (fields === undefined) return undefined;
   const places = problems.readList(`${field}.search`, fields.search, GUEST_LIMITS.search);
   const search = places.flatMap((place) => {
@@ -156,7 +154,7 @@ function readRoutes(
   if (isAbsent(value)) return undefined;
   const field = `${FIELD}.routes`;
   const routes = problems.readList(field, value, GUEST_LIMITS.routes).flatMap((place) => {
-    const route: Fields<GuestRoute> | undefined = readObject(place, problems);
+    const route: Fields<GuestRoute> | undefined = problems.readObject(place);
     if (route === undefined) return [];
     const { field: path } = place;
     const destination = problems.parseText(
@@ -197,7 +195,7 @@ function readMtu(
   problems: PoolProblems,
 ): number | undefined {
   const field = `${FIELD}.mtu`;
-  const mtu = readInteger({ field, value }, GUEST_LIMITS.mtu, problems);
+  const mtu = problems.readInteger({ field, value }, GUEST_LIMITS.mtu);
   if (mtu !== undefined && mtu < MIN_IPV6_MTU && subnets.some(({ cidr }) => cidr.family === 6))
     problems.add(field, `${mtu} is too small for the IPv6 subnets of the pool: write at least ${MIN_IPV6_MTU}`);
   return mtu;
@@ -206,28 +204,4 @@ function readMtu(
 function readAddresses({ field, value }: FieldValue<unknown>, most: number, problems: PoolProblems): Address[] {
   const places = problems.readList(field, value, most);
   return places.flatMap((place) => problems.parseText(place, '10.1.0.53 or fd00:1::53', parseAddress) ?? []);
-}
-
-function readInteger(
-  { field, value }: FieldValue<unknown>,
-  { least, most }: { readonly least: number; readonly most: number },
-  problems: PoolProblems,
-): number | undefined {
-  if (isAbsent(value)) return undefined;
-  if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value;
-  problems.add(field, `${describeValue(value)} is not an integer from ${least} to ${most}: correct it`);
-  return undefined;
-}
-
-function readObject(
-  { field, value }: FieldValue<unknown>,
-  problems: PoolProblems,
-): Record<string, unknown> | undefined {
-  if (isRecord(value)) return value;
-  problems.add(field, `${describeValue(value)} is not an object: correct it`);
-  return undefined;
-}
-
-function readOptionalObject(place: FieldValue<unknown>, problems: PoolProblems): Record<string, unknown> | undefined {
-  return isAbsent(place.value) ? undefined : readObject(place, problems);
 }

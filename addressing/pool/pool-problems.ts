@@ -1,4 +1,4 @@
-import { describeValue } from '../../api/json.js';
+import { describeValue, isRecord } from '../../api/json.js';
 import { type Family, AddressError } from '../address/address.js';
 import { type Range, byFirst } from '../address/ranges.js';
 
@@ -55,6 +55,40 @@ export class PoolProblems {
     }
     if (value.length > max) this.add(field, `has ${value.length} elements, and at most ${max} are allowed: join some`);
     return value.slice(0, max).map((element: unknown, i) => ({ field: `${field}[${i}]`, value: element }));
+  }
+
+  /** Reads an object that must be there. */
+  readObject({ field, value }: FieldValue<unknown>, like?: string): Record<string, unknown> | undefined {
+    if (isRecord(value)) return value;
+    this.add(
+      field,
+      `${describeValue(value)} is not an object: ${like === undefined ? 'correct it' : `write it like ${like}`}`,
+    );
+    return undefined;
+  }
+
+  /** Reads an object; undefined if it is absent. */
+  readOptionalObject(place: FieldValue<unknown>, like?: string): Record<string, unknown> | undefined {
+    return isAbsent(place.value) ? undefined : this.readObject(place, like);
+  }
+
+  /** Reads a whole number; undefined if it is absent. */
+  readInteger(
+    { field, value }: FieldValue<unknown>,
+    { least = 0, most }: { readonly least?: number; readonly most: number },
+  ): number | undefined {
+    if (isAbsent(value)) return undefined;
+    if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value;
+    this.add(field, `${describeValue(value)} is not an integer from ${least} to ${most}: correct it`);
+    return undefined;
+  }
+
+  /** Reads a boolean; false if it is absent. */
+  readFlag(field: string, value: unknown): boolean {
+    if (typeof value === 'boolean') return value;
+    if (!isAbsent(value))
+      this.add(field, `${describeValue(value)} is neither true nor false: write one of them, without quotes`);
+    return false;
   }
 
   /** Parses a string; reports the parser's error. */

@@ -1,14 +1,13 @@
 import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
-import { describeValue, isRecord } from '../../api/json.js';
+import { asRecord, describeValue, isRecord } from '../../api/json.js';
 import { POOL_LIMITS } from '../../api/limits.js';
-import { isNamespaceName } from '../../api/meta.js';
+import { type KubeObject, isBeingDeleted, isNamespaceName } from '../../api/meta.js';
 import { NETWORK_NAME_REMEDY, isNetworkName } from '../../api/networks/network-attachment.js';
 import { type Address, BITS, type Family, formatAddress } from '../address/address.js';
 import { containsAddress } from '../address/cidr.js';
 import { RangeSet } from '../address/ranges.js';
 import { type PoolGuard, readGuard } from './guard.js';
 import { type GuestDelivery, readGuest } from './guest.js';
-import { readBlockSize, readFlag, readNodeSelector, readStickyForClaims } from './pool-nodes.js';
 import { type PoolProblem, PoolProblems, isAbsent } from './pool-problems.js';
 import { type Subnet, readSubnet } from './subnet.js';
 
@@ -86,11 +85,11 @@ export function compilePool({
     families: ([4, 6] as const).filter((family) => subnets.some(({ cidr }) => cidr.family === family)),
     cooldownMs: readCooldownMs(fields.cooldownSeconds, problems),
     stickyMs: readStickyMs(fields.stickyMAC, problems),
-    isStickyForClaims: readStickyForClaims(fields.stickyMAC, problems),
+    isStickyForClaims: problems.readFlag('spec.stickyMAC.retain', asRecord(fields.stickyMAC).retain),
     blockSize: readBlockSize(fields.blockSize, problems),
     ...(nodeSelector !== undefined && { nodeSelector }),
-    publishesCapacity: readFlag({ field: 'spec.publishCapacity', value: fields.publishCapacity }, problems),
-    publishesMetrics: readFlag({ field: 'spec.publishMetrics', value: fields.publishMetrics ?? true }, problems),
+    publishesCapacity: problems.readFlag('spec.publishCapacity', fields.publishCapacity),
+    publishesMetrics: problems.readFlag('spec.publishMetrics', fields.publishMetrics ?? true),
     ...(namespaces !== undefined && { namespaces }),
     ...(nadNamespace !== undefined && { nadNamespace }),
     ...(guest !== undefined && { guest }),
@@ -109,9 +108,14 @@ export function addressesOf(pool: Pool, family: Family, which: LeasableSet): Ran
   return RangeSet.of(subnets.flatMap((subnet) => subnet[which].ranges));
 }
 
+/** True if owners may have the address, also if it is draining. */
+export function isLeasable(pool: Pool, address: Address): boolean {
+  return subnetOf(pool, address)?.leasable.has(address.value) ?? false;
+}
+
 /** True if the pool leases the address to owners that have it, and to no others. */
 export function isDraining(pool: Pool, address: Address): boolean {
-  return subnetOf(pool, address)?.leasable.has(address.value) === true && !isRequestable(pool, address);
+  return isLeasable(pool, address) && !isRequestable(pool, address);
 }
 
 /** True if the pool leases the address to anybody who requests it. */
@@ -176,20 +180,14 @@ function readNamespaces(value: unknown, problems: PoolProblems): ReadonlySet<str
 }
 
 function readCooldownMs(value: unknown, problems: PoolProblems): number {
-  if (isAbsent(value)) return 0;
-  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= POOL_LIMITS.cooldownSeconds)
-    return value * 1000;
-  problems.add(
-    'spec.cooldownSeconds',
-    `${describeValue(value)} is not a number of seconds: write an integer from 0 to ${POOL_LIMITS.cooldownSeconds}`,
-  );
-  return 0;
+  const place = { field: 'spec.cooldownSeconds', value };
+  return (problems.readInteger(place, { most: POOL_LIMITS.cooldownSeconds }) ?? 0) * 1000;
 }
 
 function readStickyMs(value: unknown, problems: PoolProblems): number {
   if (isAbsent(value)) return 0;
   const field = 'spec.stickyMAC.ttl';
-  const ttl = problems.readText(field, isRecord(value) ? value.ttl : undefined, '24h');
+  const ttl = problems.readText(field, asRecord(value).ttl, '24h');
   if (ttl === undefined) return 0;
   const stickyMs = parseDuration(ttl) ?? 0;
   if (stickyMs > 0) return stickyMs;
@@ -212,4 +210,47 @@ export function parseDuration(text: string): number | undefined {
   for (const [, amount, unit = ''] of text.matchAll(COMPONENT))
     total += Number(amount) * (UNITS_MS[unit] ?? Number.NaN);
   return total;
+}
+
+/** A /26 and a /122: 64 addresses each. */
+const DEFAULT_BLOCK_SIZE: Readonly<Record<Family, number>> = { 4: 26, 6: 122 };
+
+const PREFIX_LENGTHS = { 4: { least: 16, most: 32 }, 6: { least: 64, most: 128 } };
+const FAMILY_KEYS: Readonly<Record<Family, string>> = { 4: 'ipv4', 6: 'ipv6' };
+
+function readBlockSize(value: unknown, problems: PoolProblems): Readonly<Record<Family, number>> {
+  const sizes = problems.readOptionalObject({ field: 'spec.blockSize', value }, '{ipv4: 26, ipv6: 122}') ?? {};
+  const read = (family: Family) => {
+    const place = { field: `spec.blockSize.${FAMILY_KEYS[family]}`, value: sizes[FAMILY_KEYS[family]] };
+    return problems.readInteger(place, PREFIX_LENGTHS[family]) ?? DEFAULT_BLOCK_SIZE[family];
+  };
+  return { 4: read(4), 6: read(6) };
+}
+
+function readNodeSelector(value: unknown, problems: PoolProblems): Readonly<Record<string, string>> | undefined {
+  const field = 'spec.nodeSelector';
+  const selector = problems.readOptionalObject({ field, value }, '{network: blue}');
+  if (selector === undefined) return undefined;
+  const labels = Object.entries(selector);
+  const most = POOL_LIMITS.nodeSelector;
+  if (labels.length > most)
+    problems.add(field, `has ${labels.length} labels, and at most ${most} are allowed: remove some`);
+  for (const [label, text] of labels) {
+    if (typeof text === 'string') continue;
+    const problem = `${describeValue(text)} is not a string: write the value of the label in quotes`;
+    problems.add(`${field}[${label}]`, problem);
+  }
+  return Object.fromEntries(labels.filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
+}
+
+type Labels = Readonly<Record<string, string>>;
+
+/** True if a node has the pool's network. Blocks are lent to these nodes, and capacity is published on them. */
+export function hasNetwork(node: KubeObject, labels: Labels, nodeSelector: Labels = {}): boolean {
+  return !isBeingDeleted(node) && matchesLabels(labels, nodeSelector);
+}
+
+/** True if all labels of the selector match exactly, as in Kubernetes' nodeSelector. */
+export function matchesLabels(labels: Labels, selector: Labels): boolean {
+  return Object.entries(selector).every(([label, value]) => labels[label] === value);
 }

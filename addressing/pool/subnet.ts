@@ -1,6 +1,6 @@
 import type { PoolSubnet } from '../../api/address-pool.js';
 import { POOL_LIMITS } from '../../api/limits.js';
-import { describeValue, isRecord } from '../../api/json.js';
+import { describeValue } from '../../api/json.js';
 import { type Address, BITS, formatAddress, formatFamily, parseAddress } from '../address/address.js';
 import {
   type Cidr,
@@ -52,12 +52,13 @@ const UNUSABLE: readonly { readonly cidr: Cidr; readonly why: string }[] = [
  * Parses one subnet of a pool's spec. Never throws; adds what is invalid to the problems.
  * @returns undefined if the CIDR is invalid
  */
-export function readSubnet({ field, value }: FieldValue<unknown>, problems: PoolProblems): WrittenSubnet | undefined {
-  if (!isRecord(value)) {
-    problems.add(field, `${describeValue(value)} is not a subnet: write an object with a cidr`);
-    return undefined;
-  }
-  const spec: Partial<Record<keyof PoolSubnet, unknown>> = value;
+export function readSubnet(place: FieldValue<unknown>, problems: PoolProblems): WrittenSubnet | undefined {
+  const { field } = place;
+  const spec: Partial<Record<keyof PoolSubnet, unknown>> | undefined = problems.readObject(
+    place,
+    '{cidr: 10.0.0.0/24}',
+  );
+  if (spec === undefined) return undefined;
   const cidr = problems.parseText({ field: `${field}.cidr`, value: spec.cidr }, '10.0.0.0/24', parseCidr);
   if (cidr === undefined) return undefined;
   const written = { family: cidr.family, ...rangeOf(cidr), field: `${field}.cidr`, text: formatCidr(cidr) };

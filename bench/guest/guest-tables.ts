@@ -1,23 +1,21 @@
 import type { AddressPool } from '../../api/address-pool.js';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { VirtualMachineInstance } from '../../api/kubevirt.js';
-import { CLAIM_GUEST_MAC } from '../../api/names.js';
 import { CLAIM_INDEXES } from '../../cluster/watch-specs.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { type TableCaches, buildTable, poolGuests } from '../../guest/responder-tables/table.js';
 import { RememberedGuests } from '../../guest/layer2-guests.js';
 import { findGuests } from '../../guest/running-guests.js';
 import { NETWORK_INDEXES } from '../../addressing/directory/affected.js';
-import { parseAddress } from '../../addressing/address/address.js';
-import { type LeaseRecord, createLease, readLease } from '../../addressing/lease/lease.js';
+import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import { PoolDirectory } from '../../addressing/directory/directory.js';
 import { Cache } from '../../kube/informers/cache.js';
 import { systemClock } from '../../kube/clock.js';
 import { runInSlices } from '../../kube/run-in-slices.js';
 import { adminPool, nad } from '../../test/objects/pool-objects.js';
-import { claim, vmReference, vmi } from '../../test/objects/workload-objects.js';
 import type { Figure } from '../report.js';
+import { runningVm } from './running-vms.js';
 
 const VMS = 100;
 const NETWORKS = 256;
@@ -103,51 +101,17 @@ function world(isShared: boolean): BenchWorld {
     const guest = { attachment: name, dhcp: {} };
     if (index === 0 || !isShared) pools.set(adminPool(name, { network: name, cidr: '10.0.0.0/8', guest }));
   }
-  for (let number = 0; number < VMS; number++) addVm(number, names, networkOf, caches);
+  for (let number = 0; number < VMS; number++) {
+    const vm = runningVm(number, names, networkOf);
+    caches.vmis.set(vm.vmi);
+    for (const { claim, lease } of vm.claims) {
+      caches.claims.set(claim);
+      caches.leases.set(readLease(lease));
+    }
+  }
   const directory = new PoolDirectory({ pools, networks: caches.networks });
   const state = directory.stateOf('net0');
   if (state?.kind !== 'served') throw new Error('the pool does not serve');
   const remembered = new RememberedGuests({ ...caches, directory });
   return { pool: state.pool, directory, caches: { ...caches, directory, remembered } };
-}
-
-interface BenchCaches {
-  readonly claims: Cache<IPAMClaim>;
-  readonly vmis: Cache<VirtualMachineInstance>;
-  readonly leases: Cache<LeaseRecord>;
-}
-
-function addVm(
-  number: number,
-  names: readonly string[],
-  networkOf: (index: number) => string,
-  { claims, vmis, leases }: BenchCaches,
-): void {
-  const vm = `vm${number}`;
-  const macOf = (index: number) =>
-    `02:00:00:00:${[number, index].map((each) => each.toString(16).padStart(2, '0')).join(':')}`;
-  const made = vmi(Object.fromEntries(names.map((name) => [name, `vms/${name}`])), { name: vm, vm: `${vm}-uid` });
-  for (const [index, each] of (made.spec?.domain?.devices?.interfaces ?? []).entries()) each.macAddress = macOf(index);
-  vmis.set({ ...made, status: { phase: 'Running', interfaces: [] } });
-  for (const [index, name] of names.entries()) {
-    const [address, network] = [`10.1.${number}.${index}`, networkOf(index)];
-    const options = { name: `${vm}.${name}`, vmNetwork: name, network, nad: `vms/${name}`, ips: [`${address}/8`] };
-    const own = claim({ ...options, owner: vmReference(`${vm}-uid`, vm), created: '2026-01-01T00:00:00Z' });
-    own.metadata.annotations = { ...own.metadata.annotations, [CLAIM_GUEST_MAC]: macOf(index) };
-    claims.set(own);
-    leases.set(leaseOf(own, address, network));
-  }
-}
-
-function leaseOf(
-  { metadata: { name, namespace = '', uid = '' } }: IPAMClaim,
-  address: string,
-  pool: string,
-): LeaseRecord {
-  const owner = { kind: 'IPAMClaim', namespace, name, uid } as const;
-  const write = createLease({ address: parseAddress(address), addressSpace: pool, pool, owner });
-  return readLease({
-    ...write.object,
-    metadata: { ...write.object.metadata, uid: `${address}-uid`, resourceVersion: '1' },
-  });
 }

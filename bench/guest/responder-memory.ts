@@ -82,7 +82,7 @@ async function measure(wire: Wire, folder: string, { kind, count, cgroup }: Meas
   const tracker = new ObjectTracker();
   const publish = (table: EncodedTable) => {
     const metadata = { name: SET, namespace: RESPONDERS_NAMESPACE };
-    tracker.put(CONFIG_MAPS, { metadata, ...tableData(table, { after: undefined, ageMs: 0 }) });
+    tracker.put(CONFIG_MAPS, { metadata, ...tableData(table, { after: undefined, ageMs: 0 }, RESPONDER_INDEX) });
     return table;
   };
   let current = publish(tables[0]!);

@@ -18,7 +18,7 @@ export const READY_MS = 900_000;
 const BLOCK_WATCH = join(import.meta.dirname, 'block-watch.ts');
 
 /** The parts that cache what grows with the VMs. All replicas of the webhook work. */
-export type PartName = 'controller' | 'ipam' | 'webhook';
+export type PartName = 'controller' | 'ipam' | 'webhook' | 'guest';
 
 export interface Served {
   readonly kubeconfig: string;
@@ -45,9 +45,9 @@ export async function withServer(measure: (served: Served) => Promise<Figure[]>)
   }
 }
 
-export async function startPart(name: PartName, { kubeconfig, workspace }: Served) {
+export async function startPart(name: PartName, { kubeconfig, workspace }: Served, more: readonly string[] = []) {
   const [health = 0, metrics = 0, serving = 0] = await findFreePorts(3);
-  const served = { controller: undefined, ipam: 'validation', webhook: 'webhook' }[name];
+  const served = { controller: undefined, guest: undefined, ipam: 'validation', webhook: 'webhook' }[name];
   const certs = dirname(workspace.certificates.servingCert);
   const flags = [
     `--kubeconfig=${kubeconfig}`,
@@ -56,6 +56,7 @@ export async function startPart(name: PartName, { kubeconfig, workspace }: Serve
     '--metrics-secure=false',
     ...(name === 'webhook' ? [] : ['--leader-elect']),
     ...(served === undefined ? [] : [`--${served}-bind-address=127.0.0.1:${serving}`, `--${served}-cert-dir=${certs}`]),
+    ...more,
   ];
   const args = [...(await nodeFlags()), `--import=${BLOCK_WATCH}`, 'dist/holdfast.js', name, ...flags];
   const BLOCKS_FILE = join(workspace.workDir, `${name}-${health}-blocks.json`);

@@ -16,9 +16,9 @@ const WATCHED_MS = 30_000;
 const PROBE_MS = 20;
 /** As docs/how-to/sizing.md says, up to so many VMs. */
 const LIMITS_MIB = [
-  { vms: 6_000, controller: 512, ipam: 1024, webhook: 512 },
-  { vms: 20_000, controller: 1024, ipam: 1024, webhook: 1024 },
-  { vms: Infinity, controller: 1536, ipam: 1536, webhook: 1536 },
+  { vms: 6_000, controller: 512, ipam: 1024, webhook: 512, guest: 512 },
+  { vms: 20_000, controller: 1024, ipam: 1024, webhook: 1024, guest: 1024 },
+  { vms: Infinity, controller: 1536, ipam: 1536, webhook: 1536, guest: 1536 },
 ];
 /** As many as pods end in the largest cluster. */
 const EXPIRIES_PER_SECOND = 2_000;
@@ -33,7 +33,8 @@ export async function benchScale(vms: number, claimsOfVm: number): Promise<Figur
       figures.push(...(await measureStart(name, vms, served)), ...(await measureTakeover(name, vms, served)));
       figures.push(...(await measureMigrations(name, vms, served)));
     }
-    return [...figures, ...(await measureStart('webhook', vms, served))];
+    for (const name of ['webhook', 'guest'] as const) figures.push(...(await measureStart(name, vms, served)));
+    return figures;
   });
 }
 

@@ -10,7 +10,7 @@ import {
 import type { Clock } from '../../kube/clock.js';
 import type { ParsedNad } from '../../cluster/transforms.js';
 import { CniCode, CniError } from './cni-error.js';
-import type { RequestContext } from './request-context.js';
+import type { RequestContext } from './request-queue.js';
 import type { NodePod, NodePods } from './node-pods.js';
 import type { PoolLookup } from './pool-lookup.js';
 import type { AddRequest, InterfaceRef } from './request.js';

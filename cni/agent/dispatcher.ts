@@ -3,7 +3,7 @@ import type { Clock } from '../../kube/clock.js';
 import { StatusError, TransportError, messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
 import { asReadError, CniCode, CniError } from './cni-error.js';
-import type { RequestMetrics } from './metrics.js';
+import type { AgentMetrics } from './metrics.js';
 import type { PendingDeletes, PendingDelete } from './pending-deletes.js';
 import {
   type CniRequest,
@@ -15,8 +15,7 @@ import {
   readPluginRequest,
   sandboxInterfaceKey,
 } from './request.js';
-import type { RequestContext, YieldWorker } from './request-context.js';
-import { RequestQueue } from './request-queue.js';
+import { type RequestContext, type YieldWorker, RequestQueue } from './request-queue.js';
 import { type PluginResponse, type VerbOutcome, failure, success, answerVersionOf } from './result.js';
 import type { Verbs } from './verbs.js';
 
@@ -30,7 +29,7 @@ interface DispatcherOptions {
   readonly addTimeoutMs: number;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly metrics: RequestMetrics;
+  readonly metrics: Pick<AgentMetrics, 'began' | 'ended'>;
 }
 
 /** A slow API server must not delay the end of a pod. A DEL that takes longer becomes a pending delete. The plugin waits 20 s. */

@@ -128,7 +128,8 @@ export class NamedObjects<T extends KubeObject, S extends KubeObject> {
     // the watch may show an object that was created after this read, or the last versions of one that is gone
     if (found === undefined && known !== before) return this.read(key, limits);
     this.#readAt.set(key, at);
-    if (found === undefined || !isOlder(found, known)) this.#set(key, found && transform(found));
+    // only a change during the read can be newer: an older version is that of a restored backup of etcd
+    if (found === undefined || known === before || !isOlder(found, known)) this.#set(key, found && transform(found));
     return this.cache.get(key);
   }
 

@@ -1,24 +1,9 @@
 import type { Metrics } from '../../process/metrics.js';
 
-/** Metrics of the CNI requests. */
-export interface RequestMetrics {
-  /** Counts a request that came in. */
-  began(): void;
-  /** Counts an answered request. @param command `unknown` if it could not be read @param code of the CNI error; 0: success */
-  ended(command: string, code: number, seconds: number): void;
-}
-
-export interface PendingDeleteMetrics {
-  /** Sets the number of pending deletes. */
-  pending(count: number): void;
-}
-
 const SECONDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 100];
 
 /** Creates the metrics. Call it once in a process, because metric names are unique. */
-export function createAgentMetrics(
-  metrics: Pick<Metrics, 'gauge' | 'histogram'>,
-): RequestMetrics & PendingDeleteMetrics {
+export function createAgentMetrics(metrics: Pick<Metrics, 'gauge' | 'histogram'>) {
   const requests = metrics.histogram(
     'cni_request_duration_seconds',
     'Duration of requests of the CNI plugin, by command and error code (0: success).',
@@ -32,35 +17,27 @@ export function createAgentMetrics(
   );
   const notes = metrics.gauge('cni_pending_deletes', 'Number of DEL requests that could not be carried out yet.');
   return {
+    /** Counts a request that came in. */
     began: () => inFlight.inc(),
-    ended: (command, code, seconds) => {
+    /** Counts an answered request. @param command `unknown` if it could not be read @param code of the CNI error; 0: success */
+    ended: (command: string, code: number, seconds: number) => {
       inFlight.dec();
       requests.observe({ command, code }, seconds);
     },
-    pending: (count) => notes.set(count),
+    /** Sets the number of pending deletes. */
+    pending: (count: number) => notes.set(count),
   };
 }
+
+export type AgentMetrics = ReturnType<typeof createAgentMetrics>;
 
 export type WriteKind = 'create' | 'take' | 'move' | 'release';
 
 /** How an address was found for a pod that requested none: sticky for its MAC address, in a block, released by the node, at random, or by the watch. */
 export type PickSource = 'kept' | 'block' | 'released' | 'blind' | 'watched';
 
-export interface PodLeaseMetrics {
-  /** Counts the search for one address. @param attempts until it succeeded or failed */
-  allocated(attempts: number): void;
-  picked(source: PickSource): void;
-  /** Counts a write. `lost`: another writer was faster. */
-  wrote(kind: WriteKind, outcome: 'done' | 'lost' | 'failed'): void;
-  held(count: number): void;
-  /** Counts a released lease of a deleted pod. */
-  swept(): void;
-  /** Sets the number of leases of deleted pods whose sandboxes exist. */
-  kept(count: number): void;
-}
-
 /** Creates the metrics. Call it once in a process, because metric names are unique. */
-export function createPodLeaseMetrics(metrics: Pick<Metrics, 'counter' | 'gauge' | 'histogram'>): PodLeaseMetrics {
+export function createPodLeaseMetrics(metrics: Pick<Metrics, 'counter' | 'gauge' | 'histogram'>) {
   const attempts = metrics.histogram('agent_allocation_attempts', 'Attempts to allocate one address to a pod.', {
     buckets: [1, 2, 3, 4, 8, 16, 32, 64],
   });
@@ -80,30 +57,23 @@ export function createPodLeaseMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'
     'Leases of deleted pods that are kept, because the network namespaces of their sandboxes exist.',
   );
   return {
-    allocated: (count) => attempts.observe(count),
-    picked: (source) => picks.inc({ source }),
-    wrote: (write, outcome) => writes.inc({ write, outcome }),
-    held: (count) => held.set(count),
+    /** Counts the search for one address. @param count of attempts until it succeeded or failed */
+    allocated: (count: number) => attempts.observe(count),
+    picked: (source: PickSource) => picks.inc({ source }),
+    /** Counts a write. `lost`: another writer was faster. */
+    wrote: (write: WriteKind, outcome: 'done' | 'lost' | 'failed') => writes.inc({ write, outcome }),
+    held: (count: number) => held.set(count),
+    /** Counts a released lease of a deleted pod. */
     swept: () => swept.inc(),
-    kept: (count) => kept.set(count),
+    /** Sets the number of leases of deleted pods whose sandboxes exist. */
+    kept: (count: number) => kept.set(count),
   };
 }
 
-/** Number of the node's blocks: usable, marked for release or released, and in an unknown state. */
-interface BlockCounts {
-  readonly usable: number;
-  readonly marked: number;
-  readonly other: number;
-}
-
-export interface NodeBlockMetrics {
-  lent(counts: BlockCounts): void;
-  /** Counts an answer. @param answer the value written to the block */
-  answered(answer: string, outcome: 'done' | 'lost' | 'unknown'): void;
-}
+export type PodLeaseMetrics = ReturnType<typeof createPodLeaseMetrics>;
 
 /** Creates the metrics. Call it once in a process, because metric names are unique. */
-export function createNodeBlockMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>): NodeBlockMetrics {
+export function createNodeBlockMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>) {
   const blocks = metrics.gauge('agent_blocks', 'Number of blocks that are assigned to this node, by state.', ['state']);
   const answers = metrics.counter(
     'agent_block_answers_total',
@@ -111,9 +81,13 @@ export function createNodeBlockMetrics(metrics: Pick<Metrics, 'counter' | 'gauge
     ['answer', 'outcome'],
   );
   return {
-    lent: (counts) => {
-      for (const [state, count] of Object.entries(counts)) blocks.set({ state }, count as number);
+    /** Sets the number of blocks that are usable, marked for release or released, and in an unknown state. */
+    lent: (counts: Readonly<Record<'usable' | 'marked' | 'other', number>>) => {
+      for (const [state, count] of Object.entries(counts)) blocks.set({ state }, count);
     },
-    answered: (answer, outcome) => answers.inc({ answer, outcome }),
+    /** Counts an answer. @param answer the value written to the block */
+    answered: (answer: string, outcome: 'done' | 'lost' | 'unknown') => answers.inc({ answer, outcome }),
   };
 }
+
+export type NodeBlockMetrics = ReturnType<typeof createNodeBlockMetrics>;

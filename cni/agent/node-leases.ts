@@ -43,15 +43,16 @@ interface UncertainRequest {
 /** Uncertain writes are few, and are resolved soon. */
 const MAX_UNCERTAIN_WRITES = 1_024;
 
-/** Finds what others have changed: a lease that an earlier process of the agent left behind, or one that ipam has deleted. */
+/** Finds what others have changed, as ipam, which deletes leases. */
 export const RELIST_MS = 3_600_000;
 /** Released leases that are kept to allocate them again. ipam deletes them, and only the next list or a write shows that. */
 const MAX_RELEASED_LEASES = 1_024;
 
 /**
  * The leases of this node, in any state. Nothing is watched, because the API server filters a watch by field for every change of any
- * lease: this agent makes nearly all changes itself. They come from the answers to its writes and reads, and from a list at the start and
- * about once an hour. Others may have changed a lease since, so a write carries the version, and no answer is given without a live read.
+ * lease: this agent makes nearly all changes itself. They come from the answers to its writes and reads, and from lists: at the start, once
+ * more when no write of an earlier process can arrive any more, and about once an hour. Others may have changed a lease since, so a write
+ * carries the version, and no answer is given without a live read.
  */
 export class NodeLeases {
   readonly #informer: NodeLeaseInformer;
@@ -69,7 +70,8 @@ export class NodeLeases {
   #listener: LeaseListener | undefined;
   #held = 0;
 
-  constructor(informers: Pick<InformerRegistry, 'get'>, nodeName: string, clock: Pick<Clock, 'now'>) {
+  /** @param lateMs after this time, a write is applied or never will be */
+  constructor(informers: Pick<InformerRegistry, 'get'>, nodeName: string, clock: Pick<Clock, 'now'>, lateMs: number) {
     this.#clock = clock;
     this.#nodeName = nodeName;
     // by the field, because the label only repeats it
@@ -77,7 +79,8 @@ export class NodeLeases {
       resource: ADDRESS_LEASES,
       fieldSelector: nodeFieldSelector(nodeName),
       transform: readLease,
-      relistMs: RELIST_MS,
+      // a pause may be half as long
+      relistMs: [2 * lateMs, RELIST_MS],
     };
     this.#informer = informers.get(watched);
     this.#informer.onChange((change) => this.#observe(change));

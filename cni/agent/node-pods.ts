@@ -17,7 +17,7 @@ import { PODS } from '../../kube/resources.js';
 import type { InformerRegistry, WatchSpec } from '../../kube/informers/informers.js';
 import { pickKeys } from '../../cluster/metadata.js';
 import { CniCode, CniError, readResult } from './cni-error.js';
-import type { RequestContext } from './request-context.js';
+import type { RequestContext } from './request-queue.js';
 
 /** A pod of this node, with the fields that the agent keeps. */
 export interface NodePod extends Pod {

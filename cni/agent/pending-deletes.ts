@@ -3,13 +3,13 @@ import { setMaxListeners } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock, Random } from '../../kube/clock.js';
+import { type Clock, type Random, WakeableSleep } from '../../kube/clock.js';
 import { TransportError, messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
 import { backoff } from '../../kube/retry.js';
 import { writeAtomically } from './atomic-write.js';
 import { codeOf, ifAbsent } from './file-errors.js';
-import type { PendingDeleteMetrics } from './metrics.js';
+import type { AgentMetrics } from './metrics.js';
 import { type InterfaceRef, type PluginRequest, readCniRequest, readPluginRequest } from './request.js';
 
 /** A DEL that could not be carried out yet. */
@@ -158,7 +158,7 @@ interface PendingDeleteRetryOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
-  readonly metrics: PendingDeleteMetrics;
+  readonly metrics: Pick<AgentMetrics, 'pending'>;
 }
 
 const BASE_MS = 1_000;
@@ -170,12 +170,12 @@ const RESCAN_MS = 30_000;
 export class PendingDeleteRetry {
   readonly #options: PendingDeleteRetryOptions;
   readonly #stop = new AbortController();
-  #sleep = new AbortController();
-  #hasWork = false;
+  readonly #sleep: WakeableSleep;
   #running: Promise<void> | undefined;
 
   constructor(options: PendingDeleteRetryOptions) {
     this.#options = options;
+    this.#sleep = new WakeableSleep(options.clock);
     setMaxListeners(0, this.#stop.signal);
   }
 
@@ -185,36 +185,26 @@ export class PendingDeleteRetry {
 
   async stop(): Promise<void> {
     this.#stop.abort();
-    this.#sleep.abort();
+    this.#sleep.wake();
     await this.#running;
   }
 
   /** Announces a new pending delete. A back-off after a failure still ends first. */
   wake(): void {
-    this.#hasWork = true;
-    this.#sleep.abort();
+    this.#sleep.wake();
   }
 
   async #run(): Promise<void> {
     const { clock, random } = this.#options;
     const pause = backoff({ baseMs: BASE_MS, maxMs: MAX_MS, random });
     while (!this.#stop.signal.aborted) {
-      this.#hasWork = false;
-      const isDone = await this.#retryAll();
-      this.#hasWork ||= !isDone;
-      if (isDone) {
+      if (await this.#retryAll()) {
         pause.reset();
-        await this.#rescanDelay();
+        await this.#sleep.sleep(RESCAN_MS);
       }
       // an immediate retry would most likely fail again
-      if (this.#hasWork) await clock.sleep(pause.next(), this.#stop.signal);
+      await clock.sleep(pause.next(), this.#stop.signal);
     }
-  }
-
-  async #rescanDelay(): Promise<void> {
-    this.#sleep = new AbortController();
-    if (this.#hasWork || this.#stop.signal.aborted) return;
-    await this.#options.clock.sleep(RESCAN_MS, this.#sleep.signal);
   }
 
   /** @returns whether no pending delete is left */

@@ -226,6 +226,19 @@ describe('the lookup of pools', () => {
     });
   });
 
+  it('uses the NAD and the pool of a restored backup, whose versions are older', async () => {
+    world.putDerived('30', { subnets: [{ cidr: '10.8.0.0/24' }] });
+    world.put('network-attachment-definitions', nadDefinition('vms/blue', holdfastConfig(SUBNETS)), '30');
+    await world.choose();
+    world.putDerived('20');
+    const before = nadDefinition('vms/blue', holdfastConfig({ subnets: [{ cidr: '10.7.0.0/24' }] }));
+    world.put('network-attachment-definitions', before, '20');
+    world.later();
+    await world.choose();
+    expect(world.lookup.writtenPool('blue.vms')?.metadata.resourceVersion).to.equal('20');
+    expect(world.lookup.nad('vms/blue')?.metadata.resourceVersion).to.equal('20');
+  });
+
   it('forgets NADs and derived pools that no ADD has needed for a while, but no pool that the watch shows', async () => {
     world.putDerived();
     await world.choose();

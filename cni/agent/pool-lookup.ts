@@ -18,7 +18,7 @@ import type { WatchSpec } from '../../kube/informers/informers.js';
 import { ADDRESS_POOLS, NETWORK_ATTACHMENT_DEFINITIONS } from '../../kube/resources.js';
 import { readResult } from './cni-error.js';
 import { NamedObjects } from './live-reads.js';
-import type { RequestContext } from './request-context.js';
+import type { RequestContext } from './request-queue.js';
 
 /** Administrators' pools, which are few. The policy holdfast-pool-origin reserves the label for pools that are derived from NADs. */
 export const ADMIN_POOL_WATCH: WatchSpec<AddressPool> = {

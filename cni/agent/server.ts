@@ -1,4 +1,5 @@
-import { renameSync, statSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { linkSync, rmSync, statSync } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { type Server, type Socket, createConnection, createServer } from 'node:net';
 import { dirname } from 'node:path';
@@ -20,6 +21,8 @@ const READ_MS = 10_000;
 /** For callers that have their answer and do not close the connection. */
 const LINGER_MS = 1_000;
 const NEWLINE = 0x0a;
+const OTHER_AGENT =
+  'another agent listens there, and a node can have only one: stop the other agent, or set a different --run-dir';
 
 interface SocketServerOptions {
   /** Path of the unix socket. */
@@ -57,15 +60,19 @@ export class SocketServer {
    */
   async listen(): Promise<void> {
     const { path } = this.#options;
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     try {
-      await this.#bind();
-    } catch (error) {
-      if (codeOf(error) !== 'EADDRINUSE') {
-        throw new Error(`cannot listen on ${path}: ${messageOf(error)}`, { cause: error });
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      // Node removes the file of this name when it closes the socket. By then, the path may be that of another agent.
+      const ownName = `${path}.${randomBytes(4).toString('hex')}`;
+      await this.#bind(ownName);
+      if (!tryLink(ownName, path)) {
+        await this.#removeStaleSocket();
+        if (!tryLink(ownName, path)) throw new Error(OTHER_AGENT);
       }
-      await this.#removeStaleSocket();
-      await this.#bind();
+      rmSync(ownName);
+    } catch (error) {
+      this.#server.close();
+      throw new Error(`cannot listen on ${path}: ${messageOf(error)}`, { cause: error });
     }
     this.#inode = inodeOf(path);
     this.#server.on('error', (error) => this.#options.log.error({ err: error }, `socket: ${error.message}`));
@@ -75,11 +82,8 @@ export class SocketServer {
   async stop(): Promise<void> {
     const { clock, path } = this.#options;
     if (!this.#server.listening) return;
-    // Node removes the file at the path, which may be the socket of another agent
-    const isOthers = ![undefined, this.#inode].includes(inodeOf(path));
-    if (isOthers) renameSync(path, `${path}.kept`);
+    if (inodeOf(path) === this.#inode) rmSync(path, { force: true });
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    if (isOthers) renameSync(`${path}.kept`, path);
     const cancel = clock.setTimer(STOP_MS, () => {
       for (const connection of this.#connections) connection.abort('the agent is stopping');
     });
@@ -87,13 +91,13 @@ export class SocketServer {
     cancel();
   }
 
-  #bind(): Promise<void> {
+  #bind(path: string): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
       // the file is created within this call, so it never has wider permissions
       const before = process.umask(0o177);
       try {
-        this.#server.listen({ path: this.#options.path, backlog: BACKLOG }, () => {
+        this.#server.listen({ path, backlog: BACKLOG }, () => {
           this.#server.off('error', reject);
           resolve();
         });
@@ -105,13 +109,13 @@ export class SocketServer {
 
   async #removeStaleSocket(): Promise<void> {
     const { path, log } = this.#options;
-    if (await hasListener(path)) throw otherAgentError(path);
+    if (await hasListener(path)) throw new Error(OTHER_AGENT);
     // another agent may do the same now: check the renamed socket again before removing it
     const aside = `${path}.${process.pid}.old`;
     await rename(path, aside).catch(ifAbsent(undefined));
     if (await hasListener(aside)) {
       await rename(aside, path);
-      throw otherAgentError(path);
+      throw new Error(OTHER_AGENT);
     }
     await rm(aside, { force: true });
     log.info({ path }, 'removed the socket of an agent that has exited');
@@ -125,6 +129,17 @@ export class SocketServer {
       onClosed: () => this.#connections.delete(connection),
     });
     this.#connections.add(connection);
+  }
+}
+
+/** Gives a file another name, too. @returns false if that is in use */
+function tryLink(from: string, to: string): boolean {
+  try {
+    linkSync(from, to);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false;
+    throw error;
   }
 }
 
@@ -142,12 +157,6 @@ function hasListener(path: string): Promise<boolean> {
     // only these prove that no process listens: an agent that stops removes its socket
     socket.once('error', (error) => resolve(!['ECONNREFUSED', 'ENOENT'].includes(codeOf(error) ?? '')));
   });
-}
-
-function otherAgentError(path: string): Error {
-  return new Error(
-    `another agent listens on ${path}, and a node can have only one: stop the other agent, or set a different --run-dir`,
-  );
 }
 
 interface ConnectionOptions extends Pick<SocketServerOptions, 'answer' | 'clock'> {

@@ -2,7 +2,7 @@ import { SUPPORTED_VERSIONS } from '../../api/networks/cni-version.js';
 import { type AddressPool, familyCountsOf } from '../../api/address-pool.js';
 import { joinKey, objectKey } from '../../api/meta.js';
 import { controllingVmi } from '../../api/pod.js';
-import { type Address, formatAddress, formatFamily, sameAddress } from '../../addressing/address/address.js';
+import { type Address, formatAddresses, formatFamily, sameAddress } from '../../addressing/address/address.js';
 import { poolFullSubject } from '../../addressing/allocator/refusal-messages.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import type { InformerRegistry } from '../../kube/informers/informers.js';
@@ -10,7 +10,7 @@ import { abortable } from '../../kube/transport/deadline.js';
 import { type Attachment, type AttachmentResolver, userOfAttachment } from './attachment.js';
 import type { PortGuard, PortRules } from './guard/port-guard.js';
 import { type Grant, type VerbOutcome, addResult } from './result.js';
-import { type AddContext, AddOrder, type RequestContext, waitIdle } from './request-context.js';
+import { type AddContext, AddOrder, type RequestContext, waitIdle } from './request-queue.js';
 import type { ClaimedAddresses } from './claims/claimed-addresses.js';
 import { CniCode, CniError } from './cni-error.js';
 import type { JsonObject } from './stdin-config.js';
@@ -169,7 +169,7 @@ export class Verbs {
     const checked = { ...request, pod, ...(selection !== undefined && { selection }) };
     const verdict = others.length === 0 ? 'lost' : await claims.check(checked, others, call);
     if (verdict === 'held') return;
-    const shown = others.map(formatAddress).join(', ') || 'no address';
+    const shown = formatAddresses(others) || 'no address';
     const subject = `interface ${request.interfaceName} of pod ${objectKey(pod)} has ${shown}`;
     if (verdict === 'lost')
       throw new CniError(CniCode.Refused, `${subject} but holds no lease for it: recreate the pod`);

@@ -30,7 +30,10 @@ export interface Listers {
 }
 
 /** What a plan depends on, besides the objects. */
-interface WorkloadSettings extends Pick<ObservedWorkload, 'areNetworksKnown' | 'maxClaims' | 'restoreWaitMs' | 'now'> {
+interface WorkloadSettings extends Pick<
+  ObservedWorkload,
+  'areNetworksKnown' | 'maxClaims' | 'restoreWaitMs' | 'now' | 'earliestNow'
+> {
   isGateOpen: boolean;
   /** The feature gate for primary user-defined networks. */
   servesPrimaryNetworks: boolean;
@@ -55,10 +58,10 @@ export function observeWorkload(
     const found = listers.claims.get(joinKey(namespace, claim));
     if (found !== undefined) claims.set(claim, found);
   };
-  const { areNetworksKnown, maxClaims, restoreWaitMs, now } = settings;
+  const { areNetworksKnown, maxClaims, restoreWaitMs, now, earliestNow } = settings;
   const rules = {
     ...readNamespace(namespace, listers, settings),
-    ...{ areNetworksKnown, maxClaims, restoreWaitMs, now },
+    ...{ areNetworksKnown, maxClaims, restoreWaitMs, now, earliestNow },
   };
   const { primaryNetwork } = rules;
   const vm = workload.vm && observeVm(workload.vm, primaryNetwork);

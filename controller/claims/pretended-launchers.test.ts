@@ -43,7 +43,7 @@ describe('pods that only look like launchers', () => {
     const others = Array.from({ length: 500 }, (_, n) => pretended(`other-${n}`, 'vm9.data'));
     const listers = cachesOf({ claims: [claim()], launchers: [...others, pretended('mine', 'vm1.data')] });
     parse.resetHistory();
-    const settings = { areNetworksKnown: true, maxClaims: 32, restoreWaitMs: 0, now: 0 };
+    const settings = { areNetworksKnown: true, maxClaims: 32, restoreWaitMs: 0, now: 0, earliestNow: 0 };
     const { launchers } = observeWorkload('vms/vm1', readWorkload('vms/vm1', listers), listers, {
       ...settings,
       ...{ isGateOpen: true, servesPrimaryNetworks: false },

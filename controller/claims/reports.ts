@@ -4,14 +4,32 @@ import { KUBEVIRT_API_VERSION, VIRTUAL_MACHINE_INSTANCE_KIND, VIRTUAL_MACHINE_KI
 import { claimEventSubject, claimEventSubjects } from '../../cluster/event-subjects.js';
 import type { KubeVirtControllerSource } from '../../cluster/kubevirt-controller.js';
 import { OWNER_KIND_NOT_SERVED } from '../../cluster/claim-conditions.js';
-import { classifyError, messageOf } from '../../kube/errors.js';
+import { type ErrorClass, classifyError, messageOf } from '../../kube/errors.js';
 import type { EventRecorder, EventSubject } from '../../kube/events.js';
 import type { Logger } from '../../kube/log.js';
-import type { Action, WorkloadEvent } from './plan/action.js';
+import type { Action, ActionKind, WorkloadEvent } from './plan/action.js';
 import { type FailedAction, failureEventOf } from './apply.js';
 import type { LifeEvent } from './life-events.js';
-import type { ControllerMetrics } from './metrics.js';
 import type { ObservedWorkload } from './plan/observed-workload.js';
+import type { Metrics } from '../../process/metrics.js';
+
+export type ControllerMetrics = ReturnType<typeof createControllerMetrics>;
+
+/** Creates every metric of the controller. */
+export function createControllerMetrics(metrics: Pick<Metrics, 'counter'>) {
+  const actions = metrics.counter('claim_actions_total', 'Actions planned for claims, by kind.', ['action']);
+  const failures = metrics.counter(
+    'claim_action_failures_total',
+    'Actions for claims that failed, by kind and class of error.',
+    ['action', 'class'],
+  );
+  const notices = metrics.counter('claim_notices_total', 'Events recorded for users, by reason.', ['reason']);
+  return {
+    decided: (action: ActionKind) => actions.inc({ action }),
+    failed: (action: ActionKind, error: ErrorClass) => failures.inc({ action, class: error }),
+    notified: (reason: EventReason) => notices.inc({ reason }),
+  };
+}
 
 /** Where the controller says what it decides and does: log, metrics, and events for users. */
 export interface ReportDependencies {

@@ -42,6 +42,12 @@ describe('a sync in a process whose monotonic clock differs from the time of day
     expect(world.list('claims')).to.deep.equal([stored]);
   });
 
+  it('keeps a restored claim for its time although the clock was set forward since the process started', async () => {
+    store({ owner: null, recordedOwner: FORMER }, { [VELERO_RESTORE_NAME]: 'nightly-1' });
+    expect(await sync({ claims: [stored] }, -24 * HOUR_MS)).to.deep.equal({ requeueAfterMs: HOUR_MS });
+    expect(world.list('claims')).to.deep.equal([stored]);
+  });
+
   it('records a new MAC address with the time of day although the machine was suspended', async () => {
     store();
     const given = vm({ data: 'blue' });

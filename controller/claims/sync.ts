@@ -45,7 +45,7 @@ export interface SyncDependencies extends ReportDependencies {
   servesPrimaryNetworks: boolean;
   maxClaims: number;
   restoreWaitMs: number;
-  clock: Pick<Clock, 'wall'>;
+  clock: Pick<Clock, 'now' | 'wall'>;
 }
 
 /** Returns a function that reconciles the claims of one workload, `namespace/name`. It throws the error that has to be retried first. */
@@ -163,7 +163,9 @@ async function planLive({ key, call }: SyncTarget, deps: SyncDependencies): Prom
 
 function observeKey(key: string, workload: WorkloadObjects, deps: SyncDependencies): ObservedWorkload {
   const isGateOpen = deps.isGateOpen(splitKey(key).namespace);
-  const settings = { ...deps, isGateOpen, areNetworksKnown: deps.areNetworksKnown(), now: deps.clock.wall() };
+  const now = deps.clock.wall();
+  const times = { now, earliestNow: Math.min(now, deps.clock.now()) };
+  const settings = { ...deps, ...times, isGateOpen, areNetworksKnown: deps.areNetworksKnown() };
   return observeWorkload(key, workload, deps.listers, settings);
 }
 

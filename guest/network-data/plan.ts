@@ -7,6 +7,8 @@ import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
 import { type GuestInterface, chooseDefaultRoute, routeCandidates } from '../interfaces.js';
 import { type NicConfig, openstackText, version2Text } from './formats.js';
 import type { NetworkDataFormat } from './request.js';
+import type { ReasonOf } from '../../api/conditions.js';
+import type { ConditionOf } from '../../cluster/claim-conditions.js';
 
 /** Why no Secret is written. */
 type NetworkDataProblem =
@@ -124,4 +126,31 @@ function notExpressible({ vmNetwork }: GuestInterface): NetworkDataPlan {
     `Interface ${describeValue(vmNetwork)} uses DHCP and must not have the default route, which the network data of cloudInitConfigDrive ` +
     'cannot say: use cloudInitNoCloud';
   return { kind: 'refused', reason: 'DefaultRouteNotExpressible', message };
+}
+
+/** What became of the network data of a VM. */
+export type NetworkDataOutcome =
+  /** The VM does not ask for it. */
+  | { readonly kind: 'none' }
+  | { readonly kind: 'written'; readonly secret: string }
+  | { readonly kind: 'not-written'; readonly reason: ReasonOf<'NetworkDataWritten'>; readonly message: string };
+
+const WHEN_IT_APPLIES =
+  'A guest gets changes when its VM is stopped and started, and cloud-init applies them only to a new instance-id or with ' +
+  'updates: {network: {when: [boot]}}';
+
+/** Returns the condition NetworkDataWritten of all claims of the VM. */
+export function networkDataCondition(outcome: NetworkDataOutcome): ConditionOf<'NetworkDataWritten'> | undefined {
+  switch (outcome.kind) {
+    case 'none':
+      return undefined;
+    case 'written':
+      return {
+        status: 'True',
+        reason: 'Written',
+        message: `Secret ${outcome.secret} has the addresses of all claims of the VM. ${WHEN_IT_APPLIES}`,
+      };
+    case 'not-written':
+      return { status: 'False', reason: outcome.reason, message: outcome.message };
+  }
 }

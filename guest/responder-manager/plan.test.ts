@@ -6,6 +6,7 @@ import { responderSetName } from '../../api/responders.js';
 import { compiledPool } from '../../test/objects/lease-objects.js';
 import { nad } from '../../test/objects/pool-objects.js';
 import { type ResponderSettings, responderBudget, responderNames, responderSet, serverClaim } from './objects.js';
+import { runAtOnce } from '../../kube/run-in-slices.js';
 import { type ObservedResponders, planResponders } from './plan.js';
 
 const NAMESPACE = 'holdfast-responders';
@@ -36,7 +37,7 @@ const RUNNING = { sets: [SET], budgets: [responderBudget(SET)], claims: claims(F
 
 /** Kind and object of each action. */
 function actions(given: ObservedResponders): string[] {
-  return planResponders(given).map((action) => {
+  return runAtOnce(planResponders(given)).map((action) => {
     switch (action.kind) {
       case 'report':
         return `${action.reason} on ${action.pool.name}`;
@@ -158,7 +159,7 @@ describe('the plan for responders', () => {
   }
 
   it('names the pool that has the responders of the network', () => {
-    const [action] = planResponders(observed({ ...RUNNING, pools: [POOL, SECOND] }));
+    const [action] = runAtOnce(planResponders(observed({ ...RUNNING, pools: [POOL, SECOND] })));
     expect(action).to.have.property('message').that.includes('the older AddressPool blue has those of network "blue"');
   });
 
@@ -174,7 +175,7 @@ describe('the plan for responders', () => {
   ];
   for (const { name, config, why } of attachments) {
     it(`refuses a NAD ${name}`, () => {
-      const [action] = planResponders(observed({}, config));
+      const [action] = runAtOnce(planResponders(observed({}, config)));
       expect(action).to.have.property('message').that.includes(why);
     });
   }

@@ -42,17 +42,23 @@ export type ResponderAction =
   | { readonly kind: 'delete-set' | 'delete-budget' | 'delete-claim'; readonly object: KubeObject }
   | { readonly kind: 'report'; readonly pool: Pool; readonly reason: EventReason; readonly message: string };
 
-/** Plans the responders of all pools. Pure. */
-export function planResponders(observed: ObservedResponders): ResponderAction[] {
+/** Plans the responders of all pools. Pure. Yields between short steps. */
+export function* planResponders(observed: ObservedResponders): Generator<undefined, ResponderAction[]> {
   const { pools, maxPools, unreadable } = observed;
   const oldest = oldestOfNetworks(pools);
   const served = poolsWithResponders(observed);
   const kept = new Set([...served, ...unreadable.map((uid) => ({ uid }))].map(responderSetName));
   const existing = namesOf(observed);
+  const planned: ResponderAction[] = [];
+  for (const pool of served) {
+    planned.push(...planPool(pool, observed, existing));
+    yield;
+  }
+  const isServed = new Set(served);
   return [
-    ...served.flatMap((pool) => planPool(pool, observed, existing)),
+    ...planned,
     ...pools
-      .filter((pool) => !served.includes(pool))
+      .filter((pool) => !isServed.has(pool))
       .map((pool) => report(pool, EventReason.ResponderLimit, limitMessage(pool, oldest.get(pool.network), maxPools))),
     ...planRemovals(kept, observed, existing),
   ];

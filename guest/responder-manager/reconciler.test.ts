@@ -60,6 +60,7 @@ class Bench {
         responderTemplate: {},
         ...config,
       } as GuestConfig,
+      clock: { now: () => 0 },
       metrics: { respondersWanted: (pools) => void (this.wanted = pools) },
       events: { event: (_subject, _type, reason, message) => this.events.push(`${reason}: ${message}`) },
     });

@@ -6,11 +6,13 @@ import { RESPONDERS_NAMESPACE, RESPONDER_CONTENT_ANNOTATION } from '../../api/na
 import { poolEventSubject } from '../../cluster/event-subjects.js';
 import { identityMetadataOf, pickKeys } from '../../cluster/metadata.js';
 import type { Client } from '../../kube/client.js';
+import type { Clock } from '../../kube/clock.js';
 import type { Sync, SyncResult } from '../../kube/controller-loop.js';
 import { isAlreadyExists, isRejected, messageOf } from '../../kube/errors.js';
 import type { EventRecorder } from '../../kube/events.js';
 import type { InformerRegistry, WatchSpec } from '../../kube/informers/informers.js';
 import { IPAM_CLAIMS, PODS, POD_DISRUPTION_BUDGETS, STATEFUL_SETS } from '../../kube/resources.js';
+import { runInSlices } from '../../kube/run-in-slices.js';
 import { type GuestConfig, responderStalenessMs } from '../../process/config/guest-config.js';
 import type { GuestMetrics } from '../metrics.js';
 import type { GuestViews, Reconciler } from '../views.js';
@@ -27,6 +29,7 @@ interface ResponderReconcilerDeps {
   readonly informers: InformerRegistry;
   readonly client: Pick<Client, 'create' | 'patch' | 'delete' | 'find'>;
   readonly config: GuestConfig;
+  readonly clock: Pick<Clock, 'now'>;
   readonly events: Pick<EventRecorder, 'event'>;
   readonly metrics: Pick<GuestMetrics, 'respondersWanted'>;
 }
@@ -65,11 +68,11 @@ export class ResponderReconciler implements Reconciler {
 
   createSync(): Sync {
     this.#image = undefined;
-    return () => this.#sync();
+    return (_key: string, signal: AbortSignal) => this.#sync(signal);
   }
 
-  async #sync(): Promise<SyncResult> {
-    const { views, config, metrics } = this.#deps;
+  async #sync(signal: AbortSignal): Promise<SyncResult> {
+    const { views, config, clock, metrics } = this.#deps;
     const { pools, unreadable } = this.#pools();
     const { maxResponderPools: maxPools } = config;
     metrics.respondersWanted(poolsWithResponders({ pools, maxPools }).map(({ name }) => name));
@@ -78,7 +81,7 @@ export class ResponderReconciler implements Reconciler {
     // most clusters have no responders, and need no image for them
     if (pools.length + sets.cache.size + budgets.cache.size + claims.length === 0) return undefined;
     const nads = views.watched.networks.cache.list().filter(isOurs);
-    const actions = planResponders({
+    const observed: ObservedResponders = {
       pools,
       unreadable,
       nads: new Map(nads.map((nad) => [objectKey(nad), nad])),
@@ -88,10 +91,11 @@ export class ResponderReconciler implements Reconciler {
       pods: pods.cache.list(),
       settings: await this.#settings(),
       maxPools,
-    });
+    };
+    const actions = await runInSlices(planResponders(observed), clock, signal);
     const failures: unknown[] = [];
     // a pool that lacks a right or quota must not stop the others
-    for (const action of actions) {
+    for (const action of actions ?? []) {
       try {
         await this.#apply(action);
       } catch (error) {

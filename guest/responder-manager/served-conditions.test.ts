@@ -11,7 +11,7 @@ import {
   NETWORK_DATA_WRITTEN,
   RESPONDERS_NAMESPACE,
 } from '../../api/names.js';
-import { CLAIM_INDEXES, VMI_INDEXES } from '../../cluster/watch-specs.js';
+import { VMI_INDEXES } from '../../cluster/watch-specs.js';
 import { PoolDirectory } from '../../addressing/directory/directory.js';
 import { Cache } from '../../kube/informers/cache.js';
 import { isConflict } from '../../kube/errors.js';
@@ -23,7 +23,6 @@ import type { GuestViews } from '../views.js';
 import { GUEST_CLAIM_INDEXES } from '../watch-specs.js';
 import { parseAddress } from '../../addressing/address/address.js';
 import { createLease } from '../../addressing/lease/lease.js';
-import { NETWORK_INDEXES } from '../../addressing/directory/affected.js';
 import { responderSetName } from '../../api/responders.js';
 import { ServedConditions, type ServedConditionsDeps } from './served-conditions.js';
 
@@ -40,7 +39,7 @@ async function written(
   guest: AddressPool['spec']['guest'],
   { mac, sets = [SET], leases = [] }: { mac?: string; sets?: KubeObject[]; leases?: KubeObject[] } = {},
 ): Promise<object[]> {
-  const claims = new Cache<IPAMClaim>({ ...CLAIM_INDEXES, ...NETWORK_INDEXES });
+  const claims = new Cache<IPAMClaim>(GUEST_CLAIM_INDEXES);
   const made = claim({ network: 'blue', nad: NAD });
   if (mac !== undefined) Object.assign(made.metadata.annotations ?? {}, { [CLAIM_GUEST_MAC]: mac });
   claims.set({ ...made, ...(status && { status }) });
@@ -108,8 +107,32 @@ describe('the condition GuestServed', () => {
     expect(condition?.message).to.include('fd00::5, because it is not leased').and.not.to.include('10.0.0.5');
   });
 
+  it('costs nothing for the other claims of a network, which may be thousands', async () => {
+    const claims = new Cache<IPAMClaim>(GUEST_CLAIM_INDEXES);
+    let reads = 0;
+    const counted = (name: string, status: IPAMClaim['status']) =>
+      Object.defineProperty(claim({ name, network: 'blue', nad: NAD }), 'status', { get: () => (reads++, status) });
+    claims.set(counted('other', STATUS));
+    claims.set(counted('told', { ...STATUS, conditions: [{ ...REFUSED, ...at }] }));
+    const directory = new PoolDirectory({ pools: cacheOf([adminPool('blue')]), networks: cacheOf([]) });
+    const watched = { claims: { cache: claims }, vmis: { cache: cacheOf([]) }, networks: { cache: cacheOf([]) } };
+    const views = { watched, directory } as unknown as GuestViews;
+    const patched: string[] = [];
+    const patch = (_resource: unknown, { name }: { name: string }) => Promise.resolve(patched.push(name));
+    const deps = { views, client: { patch } as never, clock: new ManualClock(0), sets: setsOf([]) };
+    const sync = new ServedConditions(deps).createSync();
+    reads = 0;
+    await sync('blue', new AbortController().signal);
+    const readsOfOne = reads;
+    for (let n = 0; n < 100; n++) claims.set(counted(`other${n}`, STATUS));
+    reads = 0;
+    await sync('blue', new AbortController().signal);
+    expect(reads).to.equal(readsOfOne);
+    expect(patched).to.deep.equal(['told', 'told']);
+  });
+
   it('names one also if a tenant has more refused claims than are read in one pass', async () => {
-    const claims = new Cache<IPAMClaim>({ ...CLAIM_INDEXES, ...NETWORK_INDEXES });
+    const claims = new Cache<IPAMClaim>(GUEST_CLAIM_INDEXES);
     const vmis = new Cache<VirtualMachineInstance>();
     const addGuest = (namespace: string, name: string, index: number) => {
       const mac = `02:00:00:00:${[index >> 8, index & 255].map((byte) => byte.toString(16).padStart(2, '0')).join(':')}`;
@@ -175,7 +198,7 @@ describe('the condition GuestServed', () => {
   ];
   for (const { name: what, mac, patched: expected } of faults) {
     it(`is written to the other claims of the network if one of them ${what}`, async () => {
-      const claims = new Cache<IPAMClaim>({ ...CLAIM_INDEXES, ...NETWORK_INDEXES });
+      const claims = new Cache<IPAMClaim>(GUEST_CLAIM_INDEXES);
       const vmis = new Cache<VirtualMachineInstance>();
       for (const name of ['vm1', 'vm2']) {
         const owner = vmReference(`${name}-uid`, name);

@@ -1,5 +1,4 @@
 import { formatAddress } from '../../addressing/address/address.js';
-import { BY_NETWORK } from '../../addressing/directory/affected.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
 import { type LeaseRecord, readLease } from '../../addressing/lease/lease.js';
 import type { Pool } from '../../addressing/pool/pool.js';
@@ -20,12 +19,13 @@ import type { Clock } from '../../kube/clock.js';
 import type { Sync } from '../../kube/controller-loop.js';
 import type { Informer } from '../../kube/informers/informer.js';
 import { ADDRESS_LEASES } from '../../kube/resources.js';
-import { forEachParallel, runInSlices } from '../../kube/run-in-slices.js';
+import { TimeSlice, forEachInSlices, forEachParallel, runInSlices } from '../../kube/run-in-slices.js';
 import { onAffectedWorkloads } from '../layer2-guests.js';
 import { leasedAddresses, shownAddresses } from '../leased-addresses.js';
 import { type GuestCaches, type RefusedGuest, type ServedGuest, KnownWires, findGuests } from '../running-guests.js';
 import { fairOrder } from '../fair-order.js';
 import { BY_RESPONDER_SET, type GuestViews, type Reconciler, guestCachesOf } from '../views.js';
+import { BY_NOT_SERVED } from '../watch-specs.js';
 import { responderSetName } from '../../api/responders.js';
 
 /** Changes of one network that come within this time are looked at together: each look reads all of its claims. */
@@ -94,13 +94,17 @@ export class ServedConditions implements Reconciler {
       const found = await this.#findRefused(network, signal);
       if (found === undefined) return undefined;
       const { refused, unread } = found;
-      const claims = this.#deps.views.watched.claims.cache.byIndex(BY_NETWORK, network);
+      const { cache } = this.#deps.views.watched.claims;
+      const told = [...refused.values()].map(({ claim }) => claim);
+      const slice = new TimeSlice(this.#deps.clock);
       const failures = [...unread.values()];
       // a claim that cannot be read, or that a tenant changes all the time, must not delay the conditions of the others
-      for (const claim of claims) {
+      for (const key of new Set([...cache.byIndex(BY_NOT_SERVED, network), ...told].map(objectKey))) {
         try {
-          const { uid } = claim.metadata;
-          if (!unread.has(uid)) await this.#write(claim, refused.get(uid));
+          const claim = cache.get(key);
+          const uid = claim?.metadata.uid;
+          if (claim?.spec.network === network && !unread.has(uid)) await this.#write(claim, refused.get(uid));
+          if (slice.isOver) await slice.renew();
         } catch (error) {
           failures.push(error);
         }
@@ -120,11 +124,10 @@ export class ServedConditions implements Reconciler {
     const withoutSet = found.served.filter(({ pool }) => !this.#hasSet(pool));
     const withSet = found.served.filter(({ pool }) => this.#hasSet(pool));
     const { unleased, unread } = await findUnleasedGuests(withSet, this.#deps.client, signal);
-    const notServed = [
-      ...[...found.withoutDhcp, ...withoutSet].flatMap(withoutResponders),
-      ...found.refused,
-      ...unleased,
-    ];
+    const notServed: NotServed[] = [...found.refused, ...unleased];
+    const unanswered = [...found.withoutDhcp, ...withoutSet];
+    const tell = (guest: (typeof unanswered)[number]) => notServed.push(...withoutResponders(guest));
+    if (!(await forEachInSlices(unanswered, tell, clock, signal))) return undefined;
     return { refused: new Map(notServed.map((each) => [each.claim.metadata.uid, each])), unread };
   }
 

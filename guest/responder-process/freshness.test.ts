@@ -148,9 +148,10 @@ describe('the reads of the index', () => {
       new TransportError('deadline', 'GET configmaps: no answer'),
     ];
     const seen: unknown[] = [];
-    const reads: Parameters<typeof readIndexLive>[0] = {
+    const reads: Parameters<typeof readIndexLive>[1] = {
       client: {
-        get: () => {
+        get: (_resource, { name }) => {
+          expect(name).to.equal('index-3');
           now += 1_000;
           const answer = answers.shift();
           return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer as never);
@@ -160,8 +161,8 @@ describe('the reads of the index', () => {
       log: silentLogger,
       freshness: { read: (index, at) => void seen.push([index, at]) },
     };
-    await readIndexLive(reads, new AbortController().signal);
-    await readIndexLive(reads, new AbortController().signal);
+    await readIndexLive('index-3', reads, new AbortController().signal);
+    await readIndexLive('index-3', reads, new AbortController().signal);
     expect(seen).to.deep.equal([[{ index: INDEX, beat: 7, ageMs: 30, versions: { a: 'v1' }, behind: {} }, 100_000]]);
   });
 });

@@ -1,4 +1,4 @@
-import { RESPONDERS_NAMESPACE, RESPONDER_INDEX } from '../../api/names.js';
+import { RESPONDERS_NAMESPACE } from '../../api/names.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { messageOf } from '../../kube/errors.js';
@@ -92,13 +92,13 @@ interface IndexReadOptions {
 }
 
 /** Reads the index live, which etcd answers with a quorum: an API server that is cut off from etcd cannot answer it. */
-export async function readIndexLive(options: IndexReadOptions, signal: AbortSignal): Promise<void> {
+export async function readIndexLive(name: string, options: IndexReadOptions, signal: AbortSignal): Promise<void> {
   const { client, clock, log, freshness } = options;
   const started = clock.now();
-  const ref = { namespace: RESPONDERS_NAMESPACE, name: RESPONDER_INDEX };
+  const ref = { namespace: RESPONDERS_NAMESPACE, name };
   try {
     freshness.read(readIndex(await client.get(CONFIG_MAPS, ref, { signal, deadlineMs: READ_MS })), started);
   } catch (error) {
-    if (!signal.aborted) log.warn({ configmap: RESPONDER_INDEX }, `the table gets stale: ${messageOf(error)}`);
+    if (!signal.aborted) log.warn({ configmap: name }, `the table gets stale: ${messageOf(error)}`);
   }
 }

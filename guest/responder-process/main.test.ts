@@ -1,3 +1,5 @@
+import { expect } from 'chai';
+import { RESPONDER_INDEX } from '../../api/names.js';
 import { systemClock } from '../../kube/clock.js';
 import { silentLogger } from '../../kube/log.js';
 import type { ResponderConfig } from '../../process/config/guest-config.js';
@@ -23,6 +25,8 @@ class TableWatch {
   readonly informers = {
     get: () => ({ cache: { get: () => this.#read() }, onChange: (handler: () => void) => (this.onChange = handler) }),
     ready: () => undefined,
+    start: () => undefined,
+    synced: () => Promise.resolve(),
   };
 
   set(object: StoredTable): void {
@@ -47,7 +51,7 @@ describe('a responder', () => {
       const responder = createResponder(shared as unknown as ProcessContext, CONFIG as ResponderConfig);
       const table = await encodeTable({ pool: POOL, configs: {}, probes: [], table: guestTableOf([]) });
       const metadata = { name: 'set', resourceVersion: '2' };
-      const next = storedTableOf({ metadata, ...tableData(table, { after: undefined, ageMs: 0 }) });
+      const next = storedTableOf({ metadata, ...tableData(table, { after: undefined, ageMs: 0 }, RESPONDER_INDEX) });
       watch.afterRead = (reads) => {
         if (reads === 2) void afterMicrotasks(turns, () => watch.set(next));
       };
@@ -55,4 +59,24 @@ describe('a responder', () => {
       while (responder.ready?.()?.includes('no configuration for set-0') !== true) await systemClock.sleep(1);
     });
   }
+
+  it('reads the index that its table names', async () => {
+    const watch = new TableWatch();
+    const read: string[] = [];
+    const client = {
+      get: (_resource: unknown, { name }: { name: string }) => {
+        read.push(name);
+        return Promise.reject(new Error('no answer'));
+      },
+    };
+    const context = { client, clock: systemClock, random: () => 0, log: silentLogger, metrics: new Metrics() };
+    const shared = { ...context, informers: watch.informers };
+    const config = { ...CONFIG, packetSocket: '/nonexistent/packets.sock' };
+    const responder = createResponder(shared as unknown as ProcessContext, config as ResponderConfig);
+    watch.set({ metadata: { name: 'set' }, data: { index: 'index-3' }, bytes: Buffer.from('no gzip') });
+    await responder.start();
+    while (read.length === 0) await systemClock.sleep(1);
+    await responder.stop();
+    expect(read).to.deep.equal(['index-3']);
+  });
 });

@@ -6,7 +6,7 @@ import { CONFIG_MAPS, type ConfigMap } from '../../kube/resources.js';
 import type { Component, ProcessContext } from '../../process/context.js';
 import { PeriodicTask } from '../../process/periodic-task.js';
 import type { ResponderConfig } from '../../process/config/guest-config.js';
-import { statementOf } from '../responder-tables/published-table.js';
+import { indexNameOf, statementOf } from '../responder-tables/published-table.js';
 import { Freshness, readIndexLive } from './freshness.js';
 import { LeaseProbes } from './lease-probes.js';
 import { createResponderMetrics } from './metrics.js';
@@ -77,16 +77,24 @@ class ResponderProcess implements Component {
     this.#probes = new LeaseProbes({ client, session: this.#session, metrics: this.#metrics, clock, log });
     this.#refresh = new PeriodicTask({ clock, pauseMs: REFRESH_MS, run: () => this.#tick() });
     const pauseMs = maxStalenessMs * READ_PART;
-    this.#reads = new PeriodicTask({ clock, pauseMs, run: (signal) => readIndexLive(reads, signal) });
+    this.#reads = new PeriodicTask({
+      clock,
+      pauseMs,
+      run: async (signal) => {
+        const table = this.#object();
+        // without a table, nothing says which index has it
+        if (table !== undefined) await readIndexLive(indexNameOf(table), reads, signal);
+      },
+    });
     this.#tables.onChange(() => this.#changed());
   }
 
   async start(): Promise<void> {
     const { informers } = this.#context;
     informers.start();
-    this.#reads.start();
     this.#session.start();
     await informers.synced();
+    this.#reads.start();
     this.#refresh.start();
   }
 

@@ -11,9 +11,8 @@ import {
   guestOf,
   optionsIdOf,
 } from '../responder-tables/table-text.js';
-import type { TableEntry } from '../responder-tables/protocol.js';
+import { LineReader, type TableEntry } from '../responder-tables/protocol.js';
 import type { TableGuest } from '../responder-tables/guest-table.js';
-import { LineReader } from './line-reader.js';
 
 /** The ConfigMap of a table in the cache. */
 export interface StoredTable extends KubeObject, Pick<ConfigMap, 'data'> {

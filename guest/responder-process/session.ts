@@ -7,11 +7,11 @@ import {
   type HelperCommand,
   type HelperConfig,
   type HelperReport,
+  LineReader,
   MAX_REPORT_LENGTH,
   PROTOCOL_VERSION,
   readReport,
 } from '../responder-tables/protocol.js';
-import { LineReader } from './line-reader.js';
 import type { ReceivedTable } from './received-table.js';
 import { type CommandLines, changesBetween, snapshotOf } from './table-changes.js';
 import { WireProbes } from './wire-probes.js';

@@ -6,6 +6,7 @@ import type { DhcpOption } from '../../addressing/pool/dhcp-options.js';
 import { asRecord, asString, isRecord, recordsIn } from '../../api/json.js';
 import { parseMac } from '../../api/mac-address.js';
 import { shortHash } from '../../api/names.js';
+import { StringDecoder } from 'node:string_decoder';
 
 /**
  * The protocol between the process `responder` and the packet helper: lines of JSON over a Unix socket. The helper answers guests from the table
@@ -259,4 +260,33 @@ export function helperConfig(
 function ipv4Of({ addresses }: Responder): string | undefined {
   const found = addresses.find(({ family }) => family === 4);
   return found && formatAddress(found);
+}
+
+/** Splits a stream into lines, and passes on each complete one that is not empty. */
+export class LineReader {
+  readonly #source: string;
+  readonly #maxLength: number;
+  readonly #take: (line: string) => void;
+  readonly #decoder = new StringDecoder('utf8');
+  #pending = '';
+
+  /** @param source for errors, with an article */
+  constructor(source: string, maxLength: number, take: (line: string) => void) {
+    this.#source = source;
+    this.#maxLength = maxLength;
+    this.#take = take;
+  }
+
+  /** @throws {TypeError} if a line is too long */
+  push(chunk: Buffer): void {
+    const [first = '', ...rest] = this.#decoder.write(chunk).split('\n');
+    const last = rest.pop();
+    this.#pending += first;
+    if (last !== undefined) {
+      for (const line of [this.#pending, ...rest]) if (line !== '') this.#take(line);
+      this.#pending = last;
+    }
+    if (this.#pending.length > this.#maxLength)
+      throw new TypeError(`a line of ${this.#source} exceeds ${this.#maxLength} characters`);
+  }
 }

@@ -1,7 +1,24 @@
+import { RESPONDER_INDEX, shortHash } from '../../api/names.js';
 import type { ConfigMap } from '../../kube/resources.js';
 import type { IndexBeat } from './published-table.js';
 
-/** The object that says which tables are current. Only `guest` writes it, which a policy enforces. */
+/** The objects that say which tables are current. Only `guest` writes them, which a policy enforces. */
+
+/** Every responder reads its index whole, every few seconds: 48 bytes for each of its tables. */
+const TABLES_OF_INDEX = 256;
+
+/** The names of all indexes. Most clusters have one. */
+export function indexNames(maxTables: number): string[] {
+  const count = Math.max(1, Math.ceil(maxTables / TABLES_OF_INDEX));
+  return Array.from({ length: count }, (_, number) =>
+    number === 0 ? RESPONDER_INDEX : `${RESPONDER_INDEX}-${number}`,
+  );
+}
+
+/** Chooses the index of a table, which its responders read in the table. */
+export function indexOfTable(table: string, names: readonly string[]): string {
+  return names[Number.parseInt(shortHash(table, 8), 16) % names.length] ?? RESPONDER_INDEX;
+}
 
 /** What `guest` knows about its tables, by name. */
 export interface CurrentTables {

@@ -1,12 +1,13 @@
 import { expect } from 'chai';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { parseAddress } from '../../addressing/address/address.js';
+import { RESPONDER_INDEX } from '../../api/names.js';
 import { compiledPool } from '../../test/objects/lease-objects.js';
 import { day } from '../../test/objects/pool-objects.js';
 import { claim, vmReference } from '../../test/objects/workload-objects.js';
 import { runAtOnce } from '../../kube/run-in-slices.js';
 import { publishedTableOf } from '../testing/received-table-of.js';
-import { type PublishedTable, encodeTable, statementOf, tableData } from './published-table.js';
+import { type PublishedTable, encodeTable, indexNameOf, statementOf, tableData } from './published-table.js';
 import { MAX_ENTRIES, type RunningGuest, buildTable } from './table.js';
 
 const POOL = compiledPool({
@@ -63,7 +64,9 @@ describe('a published table', () => {
     const only4: RunningGuest = { ...guest(4), addresses: [parseAddress('10.0.0.4')] };
     const only6: RunningGuest = { ...guest(5), addresses: [parseAddress('fd00:1::5')] };
     for (const each of [given, published([only4, only6]), published([])])
-      expect(await publishedTableOf(objectOf(tableData(await encodeTable(each), NOTHING)))).to.deep.equal(each);
+      expect(
+        await publishedTableOf(objectOf(tableData(await encodeTable(each), NOTHING, RESPONDER_INDEX))),
+      ).to.deep.equal(each);
   });
 
   it('has the same version whenever it is computed, and another one if anything differs', async () => {
@@ -81,20 +84,29 @@ describe('a published table', () => {
   it('says about itself what it follows', async () => {
     const encoded = await encodeTable(published([]));
     const after = { index: 'f81d4fae', beat: 12 };
-    for (const statement of [{ after, ageMs: 300 }, NOTHING])
-      expect(statementOf(tableData(encoded, statement))).to.deep.equal({ version: encoded.version, ...statement });
+    for (const statement of [{ after, ageMs: 300 }, NOTHING]) {
+      const written = tableData(encoded, statement, `${RESPONDER_INDEX}-7`);
+      expect(statementOf(written)).to.deep.equal({ version: encoded.version, ...statement });
+      expect(indexNameOf(written)).to.equal(`${RESPONDER_INDEX}-7`);
+    }
+  });
+
+  it('of an earlier release is in the only index of that release', () => {
+    expect(indexNameOf({ data: { version: '0123456789abcdef', ageMs: '0' } })).to.equal(RESPONDER_INDEX);
   });
 
   it('has all guests of the largest table with random UIDs and MAC addresses', async function () {
     this.timeout(20_000);
     const given = published(Array.from({ length: MAX_ENTRIES }, (_, index) => guest(index, true)));
-    const read = await publishedTableOf(objectOf(tableData(await encodeTable(given), NOTHING)));
+    const read = await publishedTableOf(objectOf(tableData(await encodeTable(given), NOTHING, RESPONDER_INDEX)));
     expect([read.table.entries.size, read.table.leftOut]).to.deep.equal([MAX_ENTRIES, 0]);
   });
 
   it('leaves out the youngest claims if the object is full, and counts them', async () => {
     const given = published(Array.from({ length: 600 }, (_, index) => guest(index, true)));
-    const { table } = await publishedTableOf(objectOf(tableData(await encodeTable(given, { bytes: 10_000 }), NOTHING)));
+    const { table } = await publishedTableOf(
+      objectOf(tableData(await encodeTable(given, { bytes: 10_000 }), NOTHING, RESPONDER_INDEX)),
+    );
     expect(table.entries.size).to.be.within(50, 599);
     expect(table.leftOut).to.equal(600 - table.entries.size);
     const oldest = [...given.table.entries.keys()].slice(0, table.entries.size);
@@ -104,7 +116,7 @@ describe('a published table', () => {
   it('leaves out guests if the text is longer than a responder can hold, although it would fit compressed', async () => {
     const given = published(Array.from({ length: 600 }, (_, index) => guest(index)));
     const encoded = await encodeTable(given, { textBytes: 50_000 });
-    const { table } = await publishedTableOf(objectOf(tableData(encoded, NOTHING)));
+    const { table } = await publishedTableOf(objectOf(tableData(encoded, NOTHING, RESPONDER_INDEX)));
     expect(table.entries.size).to.be.within(100, 599);
     expect(table.leftOut).to.equal(600 - table.entries.size);
   });
@@ -116,7 +128,7 @@ describe('a published table', () => {
     });
     const others = Array.from({ length: 150 }, (_, index) => inNamespace('a', 2, guest(1_000 + index)));
     const encoded = await encodeTable(published([...hostile, ...others]), { bytes: 40_000 });
-    const { table } = await publishedTableOf(objectOf(tableData(encoded, NOTHING)));
+    const { table } = await publishedTableOf(objectOf(tableData(encoded, NOTHING, RESPONDER_INDEX)));
     const left = others.filter(({ mac }) => !table.entries.has(mac));
     expect(left).to.deep.equal([]);
     expect(table.entries.size).to.be.within(others.length + 10, others.length + 299);
@@ -132,7 +144,7 @@ describe('a published table', () => {
     const given = published([...hostile, ...others], POOL_WITHOUT_DNS);
     expect(given.table.options.size).to.equal(41);
     const encoded = await encodeTable(given, { bytes: 40_000 });
-    const { table } = await publishedTableOf(objectOf(tableData(encoded, NOTHING)));
+    const { table } = await publishedTableOf(objectOf(tableData(encoded, NOTHING, RESPONDER_INDEX)));
     expect(others.filter(({ mac }) => !table.entries.has(mac))).to.deep.equal([]);
     expect(table.entries.size).to.be.within(others.length + 10, others.length + 39);
     const used = new Set([...table.entries.values()].map(({ options }) => options));

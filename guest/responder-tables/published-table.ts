@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { shortHash } from '../../api/names.js';
+import { RESPONDER_INDEX, shortHash } from '../../api/names.js';
 import type { ConfigMap } from '../../kube/resources.js';
 import { fairOrder } from '../fair-order.js';
 import type { HelperConfig } from './protocol.js';
@@ -139,16 +139,25 @@ export function tableBytesOf({ binaryData }: ConfigMap): Buffer {
   return Buffer.from(binaryData?.[TABLE] ?? '', 'base64');
 }
 
-/** The data of the ConfigMap with a table. */
-export function tableData({ version, text }: EncodedTable, { after, ageMs }: Omit<TableStatement, 'version'>) {
+/** The data of the ConfigMap with a table. @param index the name of the index that has it */
+export function tableData(
+  { version, text }: EncodedTable,
+  { after, ageMs }: Omit<TableStatement, 'version'>,
+  index: string,
+) {
   return {
-    data: { version, ageMs: String(ageMs), ...(after && { after: `${after.index}/${after.beat}` }) },
+    data: { version, index, ageMs: String(ageMs), ...(after && { after: `${after.index}/${after.beat}` }) },
     binaryData: { [TABLE]: text },
   };
 }
 
 export function versionOf({ data }: Pick<ConfigMap, 'data'>): string {
   return data?.version ?? '';
+}
+
+/** The name of the index that has the table. An earlier release had one for all tables. */
+export function indexNameOf({ data }: Pick<ConfigMap, 'data'>): string {
+  return data?.index ?? RESPONDER_INDEX;
 }
 
 /** What an object says about its table. */

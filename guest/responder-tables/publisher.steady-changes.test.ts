@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
-import { RESPONDERS_NAMESPACE } from '../../api/names.js';
+import { RESPONDERS_NAMESPACE, RESPONDER_INDEX } from '../../api/names.js';
 import { responderSetName } from '../../api/responders.js';
 import { NETWORK_INDEXES } from '../../addressing/directory/affected.js';
 import { PoolDirectory } from '../../addressing/directory/directory.js';
@@ -57,7 +57,8 @@ class Bench {
       clock: this.clock,
       events: { event: () => undefined },
       maxStalenessMs: 30_000,
-      beat: () => ({ index: 'index-uid', beat: 1 }),
+      indexes: [RESPONDER_INDEX],
+      beatOf: () => ({ index: 'index-uid', beat: 1 }),
     };
     // only the caches and their changes are used here
     this.publisher = new TablePublisher(deps as unknown as ConstructorParameters<typeof TablePublisher>[0]);
@@ -83,7 +84,7 @@ describe('a table of which something changes all the time', () => {
   it('is as old as its last build by the index, also if that altered nothing', async () => {
     const bench = new Bench();
     await bench.build(100_000);
-    const [version = ''] = Object.values(bench.publisher.current().versions);
+    const [version = ''] = Object.values(bench.publisher.current(RESPONDER_INDEX).versions);
     expect(bench.api.tracker.list(CONFIG_MAPS)[0]?.data).to.include({ version });
     bench.change();
     for (const at of [110_000, 120_000, 130_000]) {
@@ -91,7 +92,7 @@ describe('a table of which something changes all the time', () => {
       bench.change();
       bench.clock.advanceTo(at + 3_000);
       bench.progress = at + 1_000;
-      expect(bench.publisher.current()).to.deep.equal({
+      expect(bench.publisher.current(RESPONDER_INDEX)).to.deep.equal({
         ageMs: 2_000,
         versions: {},
         behind: { [SET]: { version, ageMs: 3_000 } },

@@ -28,9 +28,9 @@ import { adminPool, nadDefinition } from '../../test/objects/pool-objects.js';
 import { claim, vmReference, vmi } from '../../test/objects/workload-objects.js';
 import { createGuest } from '../main.js';
 import { responderSetName } from '../../api/responders.js';
-import { readIndex } from './published-index.js';
+import { indexNames, indexOfTable, readIndex } from './published-index.js';
 import { publishedTableOf } from '../testing/received-table-of.js';
-import { type PublishedTable, statementOf } from './published-table.js';
+import { type PublishedTable, indexNameOf, statementOf } from './published-table.js';
 
 const GUEST = { attachment: 'blue', dhcp: {} };
 const POOL = adminPool('blue', { cidr: '10.1.0.0/24', guest: GUEST });
@@ -55,16 +55,18 @@ function leaseOfGuest(number: number, isProbed = false): AddressLease {
 
 /** The process `guest` as the only replica, on an API server in memory with one running guest of pool blue. */
 class Bench {
-  readonly api = new MemoryTransport();
-  readonly client = new Client(this.api);
+  readonly api;
+  readonly client;
   readonly #informers: InformerRegistry;
   readonly #guest: Component;
 
-  constructor() {
+  constructor(api = new MemoryTransport(), maxResponderPools = 32) {
+    this.api = api;
+    this.client = new Client(api);
     const metrics = new Metrics();
     const shared = { client: this.client, clock: systemClock, random: Math.random, log: silentLogger };
     this.#informers = new InformerRegistry({ ...shared, metrics: metrics.kube });
-    const changes = { leaderElect: false, responderImage: 'holdfast:1', maxStalenessMs: 10_000 };
+    const changes = { leaderElect: false, responderImage: 'holdfast:1', maxStalenessMs: 10_000, maxResponderPools };
     const config = { ...defaultConfig<GuestConfig>(GUEST_SETTINGS), ...changes };
     this.#guest = createGuest({ ...shared, informers: this.#informers, metrics }, config);
     const { tracker } = this.api;
@@ -112,12 +114,12 @@ class Bench {
     }
   }
 
-  /** Waits until the index says that the table as it is stored is current. */
+  /** Waits until its index says that the table as it is stored is current. */
   async untilCurrent(): Promise<number> {
     return this.until(async () => {
       const ref = { namespace: RESPONDERS_NAMESPACE };
       const table = await this.client.find(CONFIG_MAPS, { ...ref, name: SET });
-      const index = await this.client.find(CONFIG_MAPS, { ...ref, name: RESPONDER_INDEX });
+      const index = table && (await this.client.find(CONFIG_MAPS, { ...ref, name: indexNameOf(table) }));
       if (table === undefined || index === undefined) return undefined;
       const { versions, beat } = readIndex(index);
       return versions[SET] === statementOf(table).version ? beat : undefined;
@@ -198,6 +200,21 @@ describe('the tables that guest publishes', function () {
     const writes = bench.writes();
     await bench.until(async () => ((await bench.untilCurrent()) > first + 1 ? true : undefined));
     expect(bench.writes()).to.equal(writes);
+  });
+
+  it('are current by another index, and name it, when so many responders are allowed that there are several', async () => {
+    await bench.untilCurrent();
+    await bench.stop();
+    bench = new Bench(bench.api, 5_000);
+    await bench.start();
+    const name = indexOfTable(SET, indexNames(5_000));
+    expect(name).not.to.equal(RESPONDER_INDEX);
+    await bench.until(async () => {
+      const table = await bench.client.get(CONFIG_MAPS, { namespace: RESPONDERS_NAMESPACE, name: SET });
+      return indexNameOf(table) === name ? true : undefined;
+    });
+    const first = await bench.untilCurrent();
+    await bench.until(async () => ((await bench.untilCurrent()) > first ? true : undefined));
   });
 
   it('are not called current while a change cannot be read, because the pool is invalid', async () => {

@@ -1,7 +1,7 @@
 import type { Pool } from '../../addressing/pool/pool.js';
 import { type KubeObject, joinKey } from '../../api/meta.js';
 import { RESPONDERS_NAMESPACE } from '../../api/names.js';
-import { identityMetadataOf } from '../../cluster/metadata.js';
+import { identityMetadataOf, pickKeys } from '../../cluster/metadata.js';
 import type { Client } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import type { Sync, SyncResult } from '../../kube/controller-loop.js';
@@ -17,10 +17,17 @@ import { BY_RESPONDER_SET, type GuestViews, type Reconciler, guestCachesOf } fro
 import { AffectedNetworks } from './affected-networks.js';
 import { IgnoredOptions } from './ignored-options.js';
 import { type HelperConfig, helperConfig } from './protocol.js';
-import { type EncodedTable, type IndexBeat, encodeTable, tableData, versionOf } from './published-table.js';
+import {
+  type EncodedTable,
+  type IndexBeat,
+  encodeTable,
+  indexNameOf,
+  tableData,
+  versionOf,
+} from './published-table.js';
 import { requestedProbes } from './requested-probes.js';
 import { type TableCaches, buildTable, poolGuests } from './table.js';
-import type { CurrentTables, DatedVersion } from './published-index.js';
+import { type CurrentTables, type DatedVersion, indexOfTable } from './published-index.js';
 
 /** Collects changes that come together. */
 const BATCH_MS = 50;
@@ -39,8 +46,10 @@ interface TablePublisherDeps {
   readonly events: Pick<EventRecorder, 'event'>;
   /** Of responders. */
   readonly maxStalenessMs: number;
-  /** The last confirmed beat of the index. */
-  readonly beat: () => IndexBeat | undefined;
+  /** The names of all indexes. */
+  readonly indexes: readonly string[];
+  /** The last confirmed beat of an index. */
+  readonly beatOf: (index: string) => IndexBeat | undefined;
 }
 
 /** The table of one StatefulSet during one term of leadership. */
@@ -48,6 +57,8 @@ interface TableState {
   /** The name of the pool. */
   readonly pool: string;
   readonly network: string;
+  /** The name of the index that has it. */
+  readonly index: string;
   /** How often something has changed on which the table depends. */
   changes: number;
   /** The last table that was built, the changes that it has, and until when the caches showed everything when the build began. */
@@ -97,7 +108,9 @@ export class TablePublisher implements Reconciler {
     sets.onChange(({ object }) => add([object.metadata.name]));
     this.#tables.onChange(({ type, object }) => {
       const { name } = object.metadata;
-      if (type !== 'removed' && versionOf(object) === this.#states.get(name)?.built?.version) return;
+      const state = this.#states.get(name);
+      const isOwn = versionOf(object) === state?.built?.version && indexNameOf(object) === state.index;
+      if (type !== 'removed' && isOwn) return;
       // somebody else wrote it, or it is an earlier own write
       this.#written.delete(name);
       add([name]);
@@ -119,13 +132,13 @@ export class TablePublisher implements Reconciler {
     this.#states = new Map();
   }
 
-  /** The tables that have everything that the caches show, and until when each of the others does. */
-  current(): CurrentTables {
+  /** The tables of an index that have everything that the caches show, and until when each of the others does. */
+  current(index: string): CurrentTables {
     const cachesShowUntil = this.#cachesShowUntil();
     this.#markChanged();
     const [versions, behind]: [Record<string, string>, Record<string, DatedVersion>] = [{}, {}];
-    for (const [name, { built, changes }] of this.#states) {
-      if (built === undefined) continue;
+    for (const [name, { built, changes, index: own }] of this.#states) {
+      if (built === undefined || own !== index) continue;
       const { version, showsUntil } = built;
       if (built.changes === changes) versions[name] = version;
       // tenants can change objects all the time, and a table that stays the same makes no new statement about itself
@@ -167,17 +180,20 @@ export class TablePublisher implements Reconciler {
   #begin(name: string): TableState | undefined {
     const [pool] = this.#deps.views.watched.pools.cache.byIndex(BY_RESPONDER_SET, name);
     if (pool === undefined) return undefined;
-    const state: TableState = { pool: pool.metadata.name, network: pool.spec.network, changes: 0, notBefore: 0 };
+    const index = indexOfTable(name, this.#deps.indexes);
+    const { metadata, spec } = pool;
+    const state: TableState = { pool: metadata.name, network: spec.network, index, changes: 0, notBefore: 0 };
     this.#states.set(name, state);
     return state;
   }
 
   async #publish(name: string, state: TableState, signal: AbortSignal): Promise<void> {
-    const { views, clock, beat } = this.#deps;
+    const { views, clock, beatOf } = this.#deps;
     const startedAt = clock.now();
     const { changes } = state;
     const showsUntil = this.#cachesShowUntil();
-    const statement = { after: beat(), ageMs: this.#ageOf(showsUntil) };
+    const { index } = state;
+    const statement = { after: beatOf(index), ageMs: this.#ageOf(showsUntil) };
     const evaluated = views.directory.stateOf(state.pool);
     // without a valid pool, nothing is known that could replace the last table, which gets older
     if (evaluated?.kind !== 'served') return;
@@ -185,8 +201,8 @@ export class TablePublisher implements Reconciler {
     if (encoded === undefined) return;
     state.built = { version: encoded.version, changes, showsUntil };
     const known = this.#written.get(name) ?? this.#tables.cache.get(joinKey(RESPONDERS_NAMESPACE, name));
-    if (known === undefined || versionOf(known) !== encoded.version)
-      await this.#write(name, known, tableData(encoded, statement), signal);
+    if (known === undefined || versionOf(known) !== encoded.version || indexNameOf(known) !== index)
+      await this.#write(name, known, tableData(encoded, statement, index), signal);
     const pauseMs = (clock.now() - startedAt) * PAUSE_FACTOR;
     state.notBefore = clock.now() + Math.min(pauseMs, this.#deps.maxStalenessMs * MAX_PAUSE_PART);
   }
@@ -253,7 +269,7 @@ export class TablePublisher implements Reconciler {
   }
 }
 
-/** Not the index, which has no labels. */
+/** Not the indexes, which have no labels. */
 const RESPONDER_TABLES: WatchSpec<ConfigMap, KnownTable> = {
   resource: CONFIG_MAPS,
   namespace: RESPONDERS_NAMESPACE,
@@ -264,5 +280,5 @@ const RESPONDER_TABLES: WatchSpec<ConfigMap, KnownTable> = {
 };
 
 function transformTable(object: ConfigMap): KnownTable {
-  return { metadata: identityMetadataOf(object.metadata), data: { version: versionOf(object) } };
+  return { metadata: identityMetadataOf(object.metadata), data: pickKeys(object.data, ['version', 'index']) ?? {} };
 }

@@ -1,3 +1,4 @@
+import { RESPONDER_INDEX } from '../../api/names.js';
 import { type PublishedTable, encodeTable, tableData } from '../responder-tables/published-table.js';
 import type { ConfigMap } from '../../kube/resources.js';
 import type { GuestTable, TableGuest } from '../responder-tables/guest-table.js';
@@ -14,7 +15,9 @@ export async function receivedTableOf(
 ): Promise<ReceivedTable> {
   const encoded = await encodeTable({ pool: POOL, configs: {}, probes: [], table, ...more });
   const metadata = { name: 'holdfast-responder-01234567' };
-  return ReceivedTable.read(storedTableOf({ metadata, ...tableData(encoded, { after: undefined, ageMs: 0 }) }));
+  return ReceivedTable.read(
+    storedTableOf({ metadata, ...tableData(encoded, { after: undefined, ageMs: 0 }, RESPONDER_INDEX) }),
+  );
 }
 
 /** Reads an object as a responder does, and returns the whole table. */

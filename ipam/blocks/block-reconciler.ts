@@ -53,19 +53,11 @@ export class BlockReconciler {
   /** @param add called with the names of pools whose blocks need a sync */
   watch(add: (pools: readonly string[]) => void): void {
     const { watched, book, directory } = this.#dependencies.views;
-    watchBlockSources(
-      {
-        pools: watched.pools,
-        nodes: this.#nodes,
-        book,
-        blocks: this.#book,
-        directory,
-        leaseCounts: this.#leaseCounts,
-        shortages: this.#shortages,
-        slices: this.#slices,
-      },
-      add,
-    );
+    const sources = {
+      ...{ pools: watched.pools, nodes: this.#nodes, book, blocks: this.#book, directory },
+      ...{ leaseCounts: this.#leaseCounts, shortages: this.#shortages, slices: this.#slices },
+    };
+    watchBlockSources(sources, add);
   }
 
   /** Calls the handler with pools whose {@link statusOf} or {@link countDelayingDeletion} changed, but not for each step of a handshake. */
@@ -91,25 +83,12 @@ export class BlockReconciler {
   createSync(): Sync {
     const { context, config, views, gate } = this.#dependencies;
     const { watched, directory, usage } = views;
+    const { blockMinFree: minFree, blockMaxFree: maxFree, excessReleaseDelayMs: excessDelayMs } = config;
     return createBlockSync({
-      pools: watched.pools.cache,
-      directory,
-      usage,
-      nodes: this.#nodes.cache,
-      blocks: this.#book,
-      leaseCounts: this.#leaseCounts,
-      slices: this.#slices,
-      shortages: this.#shortages,
-      client: context.client,
-      policy: {
-        minFree: config.blockMinFree,
-        maxFree: config.blockMaxFree,
-        excessDelayMs: config.excessReleaseDelayMs,
-      },
-      gate,
-      clock: context.clock,
+      ...{ ...context, directory, usage, gate, pools: watched.pools.cache, nodes: this.#nodes.cache },
+      ...{ leaseCounts: this.#leaseCounts, slices: this.#slices, shortages: this.#shortages, blocks: this.#book },
+      policy: { minFree, maxFree, excessDelayMs },
       metrics: this.#metrics,
-      log: context.log,
     });
   }
 

@@ -4,15 +4,10 @@ import type { BlockRecord } from '../../addressing/block/block.js';
 import type { BlockAction } from './action.js';
 import type { BlockChange } from './block-book.js';
 
-export interface BlockMetrics {
-  changed(change: BlockChange): void;
-  written(action: BlockAction): void;
-  /** A write had a conflict, or a recheck prevented it. */
-  conflicted(kind: BlockAction['kind']): void;
-}
+export type BlockMetrics = ReturnType<typeof createBlockMetrics>;
 
 /** To be called once in a process, because it registers the names of the metrics. */
-export function createBlockMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>): BlockMetrics {
+export function createBlockMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>) {
   const blocks = metrics.gauge('ipam_blocks', 'Blocks assigned to nodes, by state of the release handshake.', [
     'state',
   ]);
@@ -36,11 +31,11 @@ export function createBlockMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>):
   );
   blocks.set({ state: stateOf(undefined) }, 0);
   return {
-    changed: ({ before, after }) => {
+    changed: ({ before, after }: BlockChange) => {
       if (before !== undefined) blocks.dec({ state: stateOf(before.release) });
       if (after !== undefined) blocks.inc({ state: stateOf(after.release) });
     },
-    written: (action) => {
+    written: (action: BlockAction) => {
       if (action.kind === 'lend') lent.inc();
       else if (action.kind === 'mark') marked.inc({ reason: action.reason });
       else if (action.kind === 'abort') kept.inc();
@@ -49,7 +44,8 @@ export function createBlockMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>):
         returned.inc({ reason: ReleaseReason.Withdrawn });
       }
     },
-    conflicted: (kind) => losses.inc({ write: kind }),
+    /** A write had a conflict, or a recheck prevented it. */
+    conflicted: (kind: BlockAction['kind']) => losses.inc({ write: kind }),
   };
 }
 

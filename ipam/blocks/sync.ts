@@ -52,65 +52,54 @@ export function createBlockSync(
     nextSyncAt.set(pool, now + (actions.length > 0 ? BUSY_MS : CALM_MS));
     const isGone = observed.phase === 'ended' && observed.blocks.length === 0;
     if (isGone) for (const memory of [states, nextSyncAt]) memory.delete(pool);
-    const execution = new PlanExecution(dependencies, unusable, signal);
-    await execution.run(actions);
-    if (execution.retryMs !== undefined) return { requeueAfterMs: execution.retryMs };
+    const retryMs = await execute(actions, dependencies, unusable, signal);
+    if (retryMs !== undefined) return { requeueAfterMs: retryMs };
     return requeueAt === undefined ? undefined : { requeueAfterMs: Math.max(0, requeueAt - clock.now()) };
   };
 }
 
-/** Performs the writes of one plan. Each result is stored in the book of blocks, whose change triggers the next sync. */
-class PlanExecution {
-  /** Delay until the next sync if no change triggers it. */
-  retryMs: number | undefined;
-  readonly #dependencies: BlockSyncDependencies;
-  readonly #unusable: UnusableSlices;
-  readonly #signal: AbortSignal | undefined;
-  readonly #errors: unknown[] = [];
-
-  constructor(dependencies: BlockSyncDependencies, unusable: UnusableSlices, signal: AbortSignal | undefined) {
-    this.#dependencies = dependencies;
-    this.#unusable = unusable;
-    this.#signal = signal;
-  }
-
-  /** @throws {unknown} the first error, after all actions have been tried */
-  async run(actions: readonly BlockAction[]): Promise<void> {
-    await forEachParallel(actions, MAX_PARALLEL_WRITES, (action) => this.#try(action), this.#signal);
-    if (this.#errors.length > 0) throw this.#errors[0];
-  }
-
-  async #try(action: BlockAction): Promise<void> {
-    const { client, blocks, gate } = this.#dependencies;
+/**
+ * Performs the writes of one plan. Each result is stored in the book of blocks, whose change triggers the next sync.
+ * @returns the delay until the next sync if no change triggers it
+ * @throws {unknown} the first error, after all actions have been tried
+ */
+async function execute(
+  actions: readonly BlockAction[],
+  { client, blocks, gate, metrics, log, clock }: BlockSyncDependencies,
+  unusable: UnusableSlices,
+  signal: AbortSignal | undefined,
+): Promise<number | undefined> {
+  let retryMs: number | undefined;
+  const errors: unknown[] = [];
+  const perform = async (action: BlockAction) => {
     // the gate can close during the other writes
     if (!gate.isOpen()) return;
-    const call = { signal: this.#signal };
     try {
-      this.#note(action, await applyBlockAction(action, { client, blocks, call }));
+      const outcome = await applyBlockAction(action, { client, blocks, call: { signal } });
+      const level = outcome === 'done' ? 'info' : outcome === 'unreadable' ? 'warn' : 'debug';
+      log[level](describe(action), outcome === 'done' ? action.why : OBJECTIONS[outcome]);
+      if (outcome === 'done') {
+        metrics.written(action);
+        return;
+      }
+      metrics.conflicted(action.kind);
+      if (outcome === 'unreadable' && action.kind === 'lend') unusable.add(action.pool, action.slice, clock.now());
+      retryMs = Math.max(retryMs ?? 0, outcome === 'lost' ? BUSY_MS : STALE_CACHE_RETRY_MS);
     } catch (error) {
-      this.#errors.push(error);
+      errors.push(error);
     }
-  }
-
-  #note(action: BlockAction, outcome: BlockOutcome): void {
-    const { metrics, log, clock } = this.#dependencies;
-    const fields = describe(action);
-    if (outcome === 'done') {
-      metrics.written(action);
-      log.info(fields, action.why);
-      return;
-    }
-    metrics.conflicted(action.kind);
-    if (outcome === 'lost') log.debug(fields, 'another writer changed the block first');
-    else if (outcome === 'node-there')
-      log.debug(fields, 'the node exists on the API server: its block is not reclaimed without an answer');
-    else if (outcome === 'pool-there') log.debug(fields, 'the pool exists on the API server: its block is not deleted');
-    else
-      log.warn(fields, 'the object with the name of this block is not a valid AddressBlock: the slice is not assigned');
-    if (outcome === 'unreadable' && action.kind === 'lend') this.#unusable.add(action.pool, action.slice, clock.now());
-    this.retryMs = Math.max(this.retryMs ?? 0, outcome === 'lost' ? BUSY_MS : STALE_CACHE_RETRY_MS);
-  }
+  };
+  await forEachParallel(actions, MAX_PARALLEL_WRITES, perform, signal);
+  if (errors.length > 0) throw errors[0];
+  return retryMs;
 }
+
+const OBJECTIONS: Readonly<Record<Exclude<BlockOutcome, 'done'>, string>> = {
+  lost: 'another writer changed the block first',
+  'node-there': 'the node exists on the API server: its block is not reclaimed without an answer',
+  'pool-there': 'the pool exists on the API server: its block is not deleted',
+  unreadable: 'the object with the name of this block is not a valid AddressBlock: the slice is not assigned',
+};
 
 function describe(action: BlockAction): object {
   const { kind } = action;

@@ -5,15 +5,12 @@ import { affectedPools } from '../../addressing/directory/affected.js';
 import type { NetworkChanges, PoolDirectory } from '../../addressing/directory/directory.js';
 import { stateOf } from '../../addressing/lease/lease.js';
 import type { LeaseChange } from '../leases/lease-book.js';
+import type { ChangeSource } from '../pools/triggers.js';
 import type { BlockBook, BlockChange } from './block-book.js';
 import type { ClaimShortages, NodeLeaseCounts } from './node-demand.js';
 import type { PoolSlices } from './slice-occupancy.js';
 
 /** Maps changes to the pools whose blocks they affect. */
-
-interface ChangeSource<C> {
-  onChange(handler: (change: C) => void): void;
-}
 
 interface BlockTriggerSources {
   pools: ChangeSource<ObjectChange<AddressPool>>;

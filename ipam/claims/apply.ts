@@ -23,19 +23,19 @@ import { shouldProbe } from './probing.js';
 import type { ClaimStep, ClaimStepOf, DesiredClaimStatus } from './step.js';
 import type { ClaimSyncState, WrittenClaims } from './sync-state.js';
 import type { VmiOwners } from './running/vmi-owners.js';
-import { type ClaimWaitList, startWaiting, stopWaiting } from './wait-list.js';
+import { type ClaimWaitList, startWaiting } from './wait-list.js';
 
 export interface ApplyDependencies extends AllocationTermsSource {
   /** By key. */
   claims: { get(key: string): IPAMClaim | undefined };
   book: LeaseChangeContext['book'] & Pick<LeaseBook, 'ofPod' | 'ofExactClaim' | 'ofClaim' | 'view'>;
   client: LeaseClient & Pick<Client, 'get' | 'listAs'>;
-  waitList: Pick<ClaimWaitList, 'set' | 'remove' | 'size' | 'countOlder'>;
+  waitList: Pick<ClaimWaitList, 'set' | 'remove' | 'countOlder'>;
   /** Absent if nodes get no blocks. */
   blocks?: Pick<BlockReconciler, 'noteShortage'>;
   clock: Pick<Clock, 'now' | 'wall'>;
   events: Pick<EventRecorder, 'event'>;
-  metrics: Omit<ClaimMetrics, 'clear'>;
+  metrics: Omit<ClaimMetrics, 'clear' | 'setWaiting'>;
   latency: Pick<AllocationLatency, 'onAllocated'>;
   log: Logger;
 }
@@ -135,9 +135,9 @@ async function applyAllocation(
   if (outcome.kind === 'refused') {
     metrics.countRefusal(outcome.refusal.reason);
     state.onRefused(step, outcome.refusal);
-    startWaiting(key, { claim, pool, ...state.findings }, context);
+    startWaiting(key, { claim, pool, ...state.findings }, waitList);
   } else if (outcome.kind === 'allocated') {
-    stopWaiting(key, context);
+    waitList.remove(key);
     state.onAllocated(purpose);
   }
 }

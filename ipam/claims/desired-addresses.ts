@@ -3,6 +3,7 @@ import {
   type Address,
   type Family,
   formatAddress,
+  formatAddresses,
   formatFamily,
   sameAddress,
 } from '../../addressing/address/address.js';
@@ -197,7 +198,7 @@ export function drainingConditionOf(
 ): ConditionOf<'AddressDraining'> | undefined {
   const [address] = draining;
   if (address === undefined || resolution.kind !== 'served' || isBeingDeleted(claim)) return undefined;
-  const subject = `${draining.map(formatAddress).join(', ')} is in a draining range of pool ${resolution.pool.name}`;
+  const subject = `${formatAddresses(draining)} is in a draining range of pool ${resolution.pool.name}`;
   const condition = (reason: ReasonOf<'AddressDraining'>, message: string) =>
     ({ status: 'True', reason, message }) as const;
   const wanted = requested.find((each) => draining.some((other) => sameAddress(each, other)));

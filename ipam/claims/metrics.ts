@@ -8,21 +8,10 @@ import type { AllocationPurpose, ClaimStep } from './step.js';
 /** What became of the probe of an address. */
 type ProbeOutcome = 'free' | 'self' | 'taken' | 'skipped';
 
-/** Metrics of the claim reconciler. */
-export interface ClaimMetrics {
-  countStep(step: Exclude<ClaimStep['kind'], 'none'>): void;
-  /** `lost`: another writer got the address first. */
-  countAllocation(purpose: AllocationPurpose, outcome: 'allocated' | 'lost' | 'refused'): void;
-  countRefusal(reason: AllocationReason): void;
-  countReleases(count: number): void;
-  countProbe(outcome: ProbeOutcome): void;
-  setWaiting(count: number): void;
-  /** Removes what only the leader reports. */
-  clear(): void;
-}
+export type ClaimMetrics = ReturnType<typeof createClaimMetrics>;
 
-/** Call it once in a process, because a metric name can be registered only once. */
-export function createClaimMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>): ClaimMetrics {
+/** Creates the metrics of the claim reconciler. Call it once in a process, because a metric name can be registered only once. */
+export function createClaimMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>) {
   const steps = metrics.counter('ipam_claim_steps_total', 'Steps of the claim reconciler, by step.', ['step']);
   const allocations = metrics.counter(
     'ipam_claim_allocations_total',
@@ -45,12 +34,15 @@ export function createClaimMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>):
     'Claims that wait for an address. Those that wait only to leave a draining range are not counted.',
   );
   return {
-    countStep: (step) => steps.inc({ step }),
-    countAllocation: (purpose, outcome) => allocations.inc({ purpose, outcome }),
-    countRefusal: (reason) => refusals.inc({ reason }),
-    countReleases: (count) => releases.inc(count),
-    countProbe: (outcome) => probes.inc({ result: outcome }),
-    setWaiting: (count) => waitingClaims.set(count),
+    countStep: (step: Exclude<ClaimStep['kind'], 'none'>) => steps.inc({ step }),
+    /** `lost`: another writer got the address first. */
+    countAllocation: (purpose: AllocationPurpose, outcome: 'allocated' | 'lost' | 'refused') =>
+      allocations.inc({ purpose, outcome }),
+    countRefusal: (reason: AllocationReason) => refusals.inc({ reason }),
+    countReleases: (count: number) => releases.inc(count),
+    countProbe: (outcome: ProbeOutcome) => probes.inc({ result: outcome }),
+    setWaiting: (count: number) => waitingClaims.set(count),
+    /** Removes what only the leader reports. */
     clear: () => waitingClaims.remove(),
   };
 }

@@ -2,7 +2,7 @@ import { claimMacOf } from '../../api/ipam-claim.js';
 import { isBeingDeleted, objectKey } from '../../api/meta.js';
 import { EventReason } from '../../api/event-reasons.js';
 import { AllocationReason } from '../../api/names.js';
-import { type Address, formatAddress, sameAddress } from '../../addressing/address/address.js';
+import { formatAddresses, sameAddress } from '../../addressing/address/address.js';
 import type { AllocationRefusal } from '../../addressing/allocator/allocator.js';
 import { type LeaseRecord, isReservation } from '../../addressing/lease/lease.js';
 import { leaseOwnerOf } from '../../addressing/lease/lease-record.js';
@@ -270,8 +270,4 @@ function mustGiveUp(refusal: AllocationRefusal | undefined): boolean {
 
 function falseCondition<const Reason>(reason: Reason, message: string) {
   return { status: 'False' as const, reason, message: conditionMessage(message) };
-}
-
-function formatAddresses(addresses: readonly Address[]): string {
-  return addresses.map(formatAddress).join(', ');
 }

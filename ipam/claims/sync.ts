@@ -18,7 +18,7 @@ import type { ClaimStep, ClaimStepOf } from './step.js';
 import { ClaimSyncState, WrittenClaims } from './sync-state.js';
 import type { UnreadableAddresses } from './claim-leases.js';
 import { VmiOwners, type VmiOwnersDependencies } from './running/vmi-owners.js';
-import { type ClaimWaitList, stopWaiting } from './wait-list.js';
+import type { ClaimWaitList } from './wait-list.js';
 
 interface ClaimSyncDependencies
   extends ApplyDependencies, Pick<ObserveContext, 'directory' | 'pods'>, Pick<VmiOwnersDependencies, 'kubevirt'> {
@@ -99,7 +99,7 @@ function settle(
   const { need, move, drain = {} } = state.findings;
   const refusals = [need, move, ...Object.values(drain)].filter((refusal) => refusal !== undefined);
   if (refusals.length === 0) {
-    stopWaiting(key, context);
+    waitList.remove(key);
     if (step.kind === 'await-probe') return { requeueAfterMs: Math.max(step.until - clock.now(), MIN_RETRY_MS) };
     const recheckMs = state.hiddenOwner === undefined ? 0 : RECHECK_OWNER_MS;
     const ms = gracePeriods.remainingMs(key, clock.now()) || vmiRecheckDelayMs(observed) || recheckMs;

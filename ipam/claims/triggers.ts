@@ -61,6 +61,7 @@ function claimOf(lease: LeaseRecord | undefined): string[] {
   return owner?.kind === 'IPAMClaim' ? [joinKey(owner.namespace, owner.name)] : [];
 }
 
+/** A network may have 100,000 claims: with keys that are made for each comparison, the sort takes twice as long. */
 function keysByAge(claims: readonly IPAMClaim[]): string[] {
   return claims
     .map((claim) => ({ key: objectKey(claim), created: claim.metadata.creationTimestamp ?? '' }))

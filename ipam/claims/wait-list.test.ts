@@ -8,11 +8,23 @@ const TEN = parseAddress('10.0.0.10');
 
 describe('claims that wait', () => {
   let woken: string[];
+  let sizes: number[];
   let waitList: ClaimWaitList;
 
   beforeEach(() => {
     woken = [];
-    waitList = new ClaimWaitList((keys) => woken.push(...keys));
+    sizes = [];
+    waitList = new ClaimWaitList(
+      (keys) => woken.push(...keys),
+      (size) => sizes.push(size),
+    );
+  });
+
+  it('are counted, without those that wait only because their address is draining', () => {
+    waitList.set('vms/a', { created: '2026-01-01', pool: BLUE });
+    waitList.set('vms/b', { created: '2026-01-02', pool: BLUE, isDraining: true });
+    waitList.remove('vms/a');
+    expect(sizes).to.deep.equal([1, 1, 0]);
   });
 
   it('are queued by age, then by name, in any order of arrival', () => {

@@ -4,7 +4,6 @@ import { type Address, FAMILIES, type Family, formatAddress } from '../../addres
 import type { AllocationRefusal } from '../../addressing/allocator/allocator.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import { poolFamilyKey } from '../leases/cooling-queues.js';
-import type { ClaimMetrics } from './metrics.js';
 import type { Findings } from './sync-state.js';
 
 /** What a claim waits for: any address of a pool, or certain addresses. */
@@ -43,6 +42,7 @@ interface PoolQueue {
  */
 export class ClaimWaitList {
   readonly #wake: (keys: readonly string[]) => void;
+  readonly #tellSize: (size: number) => void;
   readonly #waits = new Map<string, AwaitedAddresses>();
   /** Keys of claims that wait only because their address is draining. */
   readonly #draining = new Set<string>();
@@ -53,9 +53,13 @@ export class ClaimWaitList {
   /** By address space and address. */
   readonly #byAddress = new Map<string, Set<string>>();
 
-  /** @param wake called with the keys of claims to sync again */
-  constructor(wake: (keys: readonly string[]) => void) {
+  /**
+   * @param wake called with the keys of claims to sync again
+   * @param tellSize called with {@link size} when it may have changed
+   */
+  constructor(wake: (keys: readonly string[]) => void, tellSize: (size: number) => void = () => undefined) {
     this.#wake = wake;
+    this.#tellSize = tellSize;
   }
 
   /** Counts the claims that wait, without those that wait only because their address is draining. */
@@ -76,6 +80,7 @@ export class ClaimWaitList {
       const place = addressKey(addressSpace, address);
       this.#byAddress.set(place, (this.#byAddress.get(place) ?? new Set()).add(key));
     }
+    this.#tellSize(this.size);
   }
 
   /** Milliseconds until a waiting claim is synced again, even if no event says that it can be served. The message about a draining address has no counts. */
@@ -103,6 +108,7 @@ export class ClaimWaitList {
     this.#waits.delete(key);
     this.#draining.delete(key);
     this.#recountedAt.delete(key);
+    this.#tellSize(this.size);
     this.#forgetAddresses(key, wait);
     const next = familiesOf(wait).flatMap((family) => this.#leave(key, wait, family) ?? []);
     if (next.length > 0) this.#wake([...new Set(next)]);
@@ -216,16 +222,11 @@ function addressKey(addressSpace: string, address: Address): string {
   return `${addressSpace}/${formatAddress(address)}`;
 }
 
-interface ClaimWaitDependencies {
-  waitList: Pick<ClaimWaitList, 'set' | 'remove' | 'size'>;
-  metrics: Pick<ClaimMetrics, 'setWaiting'>;
-}
-
 /** Queues a claim for the addresses that it was refused. */
 export function startWaiting(
   key: string,
   { claim, pool, need, move, drain }: { claim: IPAMClaim; pool: Pool } & Pick<Findings, 'need' | 'move' | 'drain'>,
-  { waitList, metrics }: ClaimWaitDependencies,
+  waitList: Pick<ClaimWaitList, 'set'>,
 ): void {
   const refusals = [need, move].filter((refusal) => refusal !== undefined);
   const lacking = refusals.filter(isPoolExhausted);
@@ -238,12 +239,6 @@ export function startWaiting(
     ...(isDraining && { isDraining }),
     addresses: refusals.flatMap(({ address }) => (address ? [{ addressSpace: pool.addressSpace, address }] : [])),
   });
-  metrics.setWaiting(waitList.size);
-}
-
-export function stopWaiting(key: string, { waitList, metrics }: ClaimWaitDependencies): void {
-  waitList.remove(key);
-  metrics.setWaiting(waitList.size);
 }
 
 /** Whether any free address of the pool would help. */

@@ -3,8 +3,7 @@ import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { Clock } from '../../kube/clock.js';
 import type { Informer } from '../../kube/informers/informer.js';
 import { type MutationChange, MutationCache } from '../../kube/informers/mutation-cache.js';
-import type { AddressSpace, LentAddresses } from '../../addressing/allocator/address-space.js';
-import { AddressSpaces } from '../../addressing/allocator/address-spaces.js';
+import { type AddressSpace, AddressSpaces, type LentAddresses } from '../../addressing/allocator/address-space.js';
 import { type Address, FAMILIES } from '../../addressing/address/address.js';
 import type { SpaceView } from '../../addressing/allocator/allocator.js';
 import { leaseName } from '../../addressing/lease/lease-name.js';
@@ -28,10 +27,9 @@ interface LatestLease {
  * All leases as this process knows them: the events of the watch, and its own writes since. Addresses with a lease, a pending write or a restore hold
  * are occupied in their address space.
  */
-export class LeaseBook {
-  readonly #leases = new LeaseIndex();
+export class LeaseBook extends LeaseIndex {
   readonly #mutations = new MutationCache<LeaseRecord>({
-    get: (name) => this.#leases.get(name),
+    get: (name) => this.get(name),
     set: (version, known) => this.#store(version, known),
     delete: (known) => this.#remove(known),
   });
@@ -51,11 +49,8 @@ export class LeaseBook {
   #lentOf: ((pool: string) => LentAddresses) | undefined;
 
   constructor(pools: Iterable<Pool> = []) {
+    super();
     for (const pool of pools) this.setPool(pool);
-  }
-
-  get size(): number {
-    return this.#leases.size;
   }
 
   /** Follows the watch, and counts cool-downs by the clock. Objects that are in its cache already are added. */
@@ -92,7 +87,7 @@ export class LeaseBook {
   recordWrite(lease: AddressLease): void {
     const record = readLease(lease);
     const { name, uid } = record.metadata;
-    const isUnseen = this.#leases.get(name)?.metadata.uid !== uid;
+    const isUnseen = this.get(name)?.metadata.uid !== uid;
     if (this.#mutations.wrote(record) && isUnseen) this.#unseen.set(uid, name);
   }
 
@@ -117,7 +112,7 @@ export class LeaseBook {
   /** The write has been answered and told ({@link recordWrite}), or was given up. */
   clearPending(addressSpace: string, address: Address): void {
     const name = leaseName(addressSpace, address);
-    if (!this.#pending.delete(name) || this.#leases.get(name) !== undefined) return;
+    if (!this.#pending.delete(name) || this.get(name) !== undefined) return;
     this.#giveUp(name, addressSpace, address);
   }
 
@@ -133,46 +128,19 @@ export class LeaseBook {
     if (this.#restoreHolds.delete(name)) this.#giveUp(name, addressSpace, address);
   }
 
-  get(name: string): LeaseRecord | undefined {
-    return this.#leases.get(name);
-  }
-
-  /** The leases of a pod's UID, in any state. */
-  ofPod(uid: string): readonly LeaseRecord[] {
-    return this.#leases.ofPod(uid);
-  }
-
   /** The leases of this claim, by its UID, in any state. */
   ofExactClaim({ metadata: { namespace = '', name, uid } }: Pick<IPAMClaim, 'metadata'>): readonly LeaseRecord[] {
-    return this.#leases.ofClaim(namespace, name).filter(({ owner }) => owner?.uid === uid);
-  }
-
-  /** The leases of all claims that have or had this name, in any state. */
-  ofClaim(namespace: string, name: string): readonly LeaseRecord[] {
-    return this.#leases.ofClaim(namespace, name);
-  }
-
-  ofPool(pool: string): Iterable<LeaseRecord> {
-    return this.#leases.ofPool(pool).values();
-  }
-
-  all(): Iterable<LeaseRecord> {
-    return this.#leases.all();
-  }
-
-  /** Leases that end by themselves: released and quarantined ones. */
-  expiring(): Iterable<LeaseRecord> {
-    return this.#leases.expiring();
+    return this.ofClaim(namespace, name).filter(({ owner }) => owner?.uid === uid);
   }
 
   quarantined(pool: string): QuarantinedByMac {
-    return this.#leases.quarantined.ofPool(pool);
+    return this.quarantines.ofPool(pool);
   }
 
   /** Leases that this process created and the watch has not shown. One that stays here was deleted while no watch ran. */
   unseen(): readonly LeaseRecord[] {
     return [...this.#unseen].flatMap(([uid, name]) => {
-      const record = this.#leases.get(name);
+      const record = this.get(name);
       return record?.metadata.uid === uid ? [record] : [];
     });
   }
@@ -220,18 +188,17 @@ export class LeaseBook {
     if (this.#lentOf !== undefined) space.setLent(pool.name, this.#lentOf(pool.name));
     return {
       space,
-      leaseAt: (address) => this.#leases.get(leaseName(addressSpace, address)),
+      leaseAt: (address) => this.get(leaseName(addressSpace, address)),
       isPending: (address) => this.#pending.has(leaseName(addressSpace, address)),
       stickyLeases: (family, mac, times) =>
-        this.#leases
-          .ofMac(mac.toLowerCase())
+        this.ofMac(mac.toLowerCase())
           .filter((lease) => lease.pool === pool.name && lease.addressSpace === addressSpace)
           .filter((lease) => lease.address.family === family && isSticky(lease, times)),
-      quarantined: (family) => this.#leases.quarantined.countOpen(pool, family),
+      quarantined: (family) => this.quarantines.countOpen(pool, family),
       cooling: (family, times) => {
         const isSkipped = ({ metadata: { name } }: LeaseRecord) =>
           this.#pending.has(name) || this.#restoreHolds.has(name);
-        return this.#cooling.peek(pool, family, { times, leases: this.#leases.ofPool(pool.name), isSkipped });
+        return this.#cooling.peek(pool, family, { times, leases: this.ofPool(pool.name), isSkipped });
       },
     };
   }
@@ -239,7 +206,7 @@ export class LeaseBook {
   #store(version: LeaseRecord, known: LeaseRecord | undefined): LeaseRecord {
     const record = this.#observation ? withCoolingStart(version, { known, ...this.#observation() }) : version;
     if (known !== undefined) this.#unlist(known);
-    this.#leases.add(record);
+    this.add(record);
     this.#cooling.add(record, this.#pools.get(record.pool));
     if (known?.metadata.uid === record.metadata.uid) return record;
     this.space(record.addressSpace).occupy(record.address);
@@ -258,12 +225,12 @@ export class LeaseBook {
   }
 
   #vacate(name: string, addressSpace: string, address: Address): void {
-    if (this.#leases.get(name) !== undefined || this.#pending.has(name) || this.#restoreHolds.has(name)) return;
+    if (this.get(name) !== undefined || this.#pending.has(name) || this.#restoreHolds.has(name)) return;
     this.#spaces.vacate(addressSpace, address);
   }
 
   #unlist(record: LeaseRecord): void {
-    this.#leases.delete(record);
+    this.delete(record);
     this.#cooling.delete(record);
   }
 

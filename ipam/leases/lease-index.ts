@@ -14,7 +14,7 @@ export class LeaseIndex {
   readonly #byClaim = new Map<string, RecordsByKey>();
   /** Released and quarantined leases. */
   readonly #expiring = new Set<LeaseRecord>();
-  readonly quarantined = new QuarantineIndex();
+  protected readonly quarantines = new QuarantineIndex();
   /** Leases that are not held, which may be sticky, and all reservations. */
   readonly #byMac = new RecordsByKey();
 
@@ -30,27 +30,30 @@ export class LeaseIndex {
     return this.#byName.values();
   }
 
-  ofPool(pool: string): ReadonlySet<LeaseRecord> {
+  ofPool(pool: string): Iterable<LeaseRecord> {
     return this.#byPool.get(pool) ?? NONE;
   }
 
+  /** The leases of a pod's UID, in any state. */
   ofPod(uid: string): readonly LeaseRecord[] {
     return this.#byPod.get(uid);
   }
 
+  /** The leases of all claims that have or had this name, in any state. */
   ofClaim(namespace: string, name: string): readonly LeaseRecord[] {
     return this.#byClaim.get(namespace)?.get(name) ?? [];
   }
 
+  /** Leases that end by themselves: released and quarantined ones. */
   expiring(): Iterable<LeaseRecord> {
     return this.#expiring.values();
   }
 
-  ofMac(mac: string): readonly LeaseRecord[] {
+  protected ofMac(mac: string): readonly LeaseRecord[] {
     return this.#byMac.get(mac);
   }
 
-  add(record: LeaseRecord): void {
+  protected add(record: LeaseRecord): void {
     const { owner, pool } = record;
     this.#byName.set(record.metadata.name, record);
     const ofPool = this.#byPool.get(pool) ?? new Set();
@@ -63,12 +66,12 @@ export class LeaseIndex {
     }
     const state = stateOf(record);
     if (state === 'released' || state === 'quarantined') this.#expiring.add(record);
-    this.quarantined.add(record);
+    this.quarantines.add(record);
     if (record.mac !== undefined && (state !== 'held' || isReservation(record))) this.#byMac.add(record.mac, record);
   }
 
   /** @param record the same object that was added */
-  delete(record: LeaseRecord): void {
+  protected delete(record: LeaseRecord): void {
     const { owner, pool, mac } = record;
     this.#byName.delete(record.metadata.name);
     const ofPool = this.#byPool.get(pool);
@@ -81,7 +84,7 @@ export class LeaseIndex {
       if (ofNamespace?.isEmpty) this.#byClaim.delete(owner.namespace);
     }
     this.#expiring.delete(record);
-    this.quarantined.delete(record);
+    this.quarantines.delete(record);
     if (mac !== undefined) this.#byMac.delete(mac, record);
   }
 }

@@ -1,6 +1,6 @@
-import { type Address, compareAddresses } from '../../addressing/address/address.js';
+import { compareAddresses } from '../../addressing/address/address.js';
 import { isHeldOrReserved } from '../../addressing/lease/lease.js';
-import { type Pool, subnetOf } from '../../addressing/pool/pool.js';
+import { type Pool, isLeasable } from '../../addressing/pool/pool.js';
 import { type AddressPool, addressSpaceOf } from '../../api/address-pool.js';
 import { formatLeases } from '../pools/named-leases.js';
 import { inheritedLeasesOf } from '../pools/inherited-leases.js';
@@ -68,7 +68,7 @@ export function unreleased(leases: Iterable<PoolLease>): PoolLease[] {
  */
 function leasesLeftOut(before: Pool | undefined, after: Pool, leases: Iterable<PoolLease>): PoolLease[] {
   return unreleased(leases).filter(
-    ({ address }) => !hasAddress(after, address) && (before === undefined || hasAddress(before, address)),
+    ({ address }) => !isLeasable(after, address) && (before === undefined || isLeasable(before, address)),
   );
 }
 
@@ -84,8 +84,4 @@ export function describeLeases(leases: readonly PoolLease[], reader?: string): s
 /** Formats a number of leases, as `1 leased address`. */
 export function countLeases({ length }: readonly PoolLease[]): string {
   return length === 1 ? '1 leased address' : `${length} leased addresses`;
-}
-
-function hasAddress(pool: Pool, address: Address): boolean {
-  return subnetOf(pool, address)?.leasable.has(address.value) ?? false;
 }

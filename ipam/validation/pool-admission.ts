@@ -1,9 +1,4 @@
-import {
-  type AdmissionRequest,
-  type AdmissionResponse,
-  MalformedObjectError,
-  Reviewer,
-} from '../../admission/review.js';
+import { type AdmissionRequest, type AdmissionResponse, Reviewer } from '../../admission/review.js';
 import { type ValidationAdmissionOptions, answerReview, denyResource, readPoolObject } from './review-answer.js';
 import { type PoolReview, reviewPool } from './pool-review.js';
 
@@ -27,31 +22,17 @@ async function decide(request: AdmissionRequest, options: ValidationAdmissionOpt
   if (missing !== undefined) {
     return { allowed: false, reason: `Holdfast's IPAM is not ready to review pools: ${missing}. Try again`, code: 500 };
   }
-  try {
-    return review(request, options);
-  } catch (error) {
-    if (!(error instanceof MalformedObjectError)) throw error;
-    return { allowed: false, reason: error.message, code: 400 };
-  }
-}
-
-function review({ operation, object, oldObject }: AdmissionRequest, options: ValidationAdmissionOptions) {
-  const pool = () => readPoolObject(object, 'request.object');
-  const oldPool = () => readPoolObject(oldObject, 'request.oldObject');
-  switch (operation) {
-    case 'CREATE':
-      return answer({ operation, pool: pool() }, options);
-    case 'UPDATE':
-      return answer({ operation, pool: pool(), oldPool: oldPool() }, options);
-    case 'DELETE':
-      return answer({ operation, oldPool: oldPool() }, options);
-    default:
-      return { allowed: true } as const;
-  }
-}
-
-function answer(review: PoolReview, options: ValidationAdmissionOptions): AdmissionResponse {
+  const review = readPoolReview(request);
+  if (review === undefined) return { allowed: true };
   const { name } = (review.operation === 'DELETE' ? review.oldPool : review.pool).metadata;
   const result = reviewPool(review, options.view);
   return answerReview({ operation: review.operation, subject: `AddressPool ${name}`, result }, options);
+}
+
+function readPoolReview({ operation, object, oldObject }: AdmissionRequest): PoolReview | undefined {
+  const pool = () => readPoolObject(object, 'request.object');
+  const oldPool = () => readPoolObject(oldObject, 'request.oldObject');
+  if (operation === 'CREATE') return { operation, pool: pool() };
+  if (operation === 'UPDATE') return { operation, pool: pool(), oldPool: oldPool() };
+  return operation === 'DELETE' ? { operation, oldPool: oldPool() } : undefined;
 }

@@ -1,12 +1,12 @@
 import { type KubeObject, type ObjectMeta, objectKey } from '../../api/meta.js';
 import { Cache, type Indexes } from './cache.js';
 import type { Client } from '../client.js';
-import { type Clock, type Random, systemClock } from '../clock.js';
+import { type Clock, systemClock } from '../clock.js';
 import { messageOf } from '../errors.js';
 import type { HistoryGuard } from './history-guard.js';
 import { type Logger, silentLogger } from '../log.js';
 import { type KubeMetrics, silentMetrics } from '../metrics.js';
-import { type ListVersions, Reflector } from './reflector.js';
+import { type ListVersions, type WatchOptions, Reflector } from './reflector.js';
 import type { Resource } from '../resource.js';
 import { forEachInSlices } from '../run-in-slices.js';
 
@@ -18,26 +18,10 @@ export interface ObjectChange<S> {
   before?: S;
 }
 
-export interface InformerOptions<T extends KubeObject, S extends KubeObject = T> {
-  namespace?: string;
-  labelSelector?: string;
-  fieldSelector?: string;
+export interface InformerOptions<T extends KubeObject, S extends KubeObject = T> extends WatchOptions {
   /** Reduces an object to what readers need, before it is cached. It must keep name and namespace. */
   transform?: (object: T) => S;
   indexes?: Indexes<S>;
-  /** The kind need not be served (404): it then counts as empty and is listed again later. */
-  optional?: boolean;
-  /** A watch without an event or bookmark for this time is restarted. Default: 130 to 150 s. */
-  idleMs?: number;
-  /** The API server ends each watch after this time, so that {@link Informer.lastProgress} is at most twice as old. Default: 300 to 600 s. */
-  watchSeconds?: number;
-  /** Lists again after about this time, and watches nothing: for a process that makes nearly all changes itself. */
-  relistMs?: number;
-  log?: Logger;
-  metrics?: KubeMetrics;
-  clock?: Clock;
-  random?: Random;
-  history?: HistoryGuard;
 }
 
 /** An object after its transform. A list has as many as there are objects, so it has no texts of its own. */

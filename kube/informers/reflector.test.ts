@@ -89,11 +89,18 @@ describe('Reflector', () => {
   });
 
   it('lists again and again, and watches nothing, if that is set', async () => {
-    bench.start([list(10, testObject('a', 5)), list(20, testObject('b', 15))], [], { relistMs: 60_000 });
+    bench.start([list(10, testObject('a', 5)), list(20, testObject('b', 15))], [], { relistMs: [60_000] });
     await bench.until(() => bench.changes.length === 3);
     expect(bench.changes).to.deep.equal(['added a@5', 'removed a@5', 'added b@15']);
     expect(new Set(bench.requestSummaries())).to.deep.equal(new Set(['list']));
     expect(bench.sleeps[0], 'with random() === 1').to.equal(90_000);
+  });
+
+  it('lists for the second time after another pause than later', async () => {
+    const lists = [list(10, testObject('a', 5)), list(20, testObject('b', 15)), list(30, testObject('c', 25))];
+    bench.start(lists, [], { relistMs: [2_000, 60_000] });
+    await bench.until(() => bench.changes.length === 5);
+    expect(bench.sleeps.slice(0, 2), 'with random() === 1').to.deep.equal([3_000, 90_000]);
   });
 
   it('backs off when watches end at once without an event', async () => {

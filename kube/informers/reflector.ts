@@ -30,29 +30,33 @@ interface ReflectorStore<P> {
   notServed?(signal: AbortSignal): Promise<void> | void;
 }
 
-interface ReflectorOptions<T extends KubeObject, P> {
-  client: Client;
-  resource: Resource<T>;
-  /** Called for each object as it arrives, so that a long list is never completely in memory. Objects of a list have no managedFields. */
-  transform: (object: T) => P;
-  store: ReflectorStore<P>;
+/** What a watch covers, and how it is kept. */
+export interface WatchOptions {
   namespace?: string | undefined;
   labelSelector?: string | undefined;
   fieldSelector?: string | undefined;
-  /** The kind need not be served: it then counts as empty and is listed again later. */
+  /** The kind need not be served (404): it then counts as empty and is listed again later. */
   optional?: boolean | undefined;
   /** A watch without an event or bookmark for this time is restarted. Default: 130 to 150 s. */
   idleMs?: number | undefined;
   /** The API server ends each watch after this time, so that `lastProgress` is at most twice as old. Default: 300 to 600 s. */
   watchSeconds?: number | undefined;
-  /** Lists again after about this time, and watches nothing. */
-  relistMs?: number | undefined;
+  /** Lists again after about these times, of which the last repeats, and watches nothing: for a process that makes nearly all changes itself. */
+  relistMs?: readonly number[] | undefined;
   clock?: Clock | undefined;
   random?: Random | undefined;
   log?: Logger | undefined;
   metrics?: KubeMetrics | undefined;
   /** Checks after each failure whether the API server's data went back in time. */
   history?: HistoryGuard | undefined;
+}
+
+interface ReflectorOptions<T extends KubeObject, P> extends WatchOptions {
+  client: Client;
+  resource: Resource<T>;
+  /** Called for each object as it arrives, so that a long list is never completely in memory. Objects of a list have no managedFields. */
+  transform: (object: T) => P;
+  store: ReflectorStore<P>;
 }
 
 /** A watch that ends cleanly within this time without an event counts as failed and is not restarted at once. */
@@ -86,6 +90,7 @@ export class Reflector<T extends KubeObject, P = T> {
   #seen = '';
   /** A watch has failed: the API server may have other data when it is back. */
   #hasFailed = false;
+  #relists = 0;
   #lastProgress = 0;
   #events = 0;
   #forgetProgress: (() => void) | undefined;
@@ -189,8 +194,9 @@ export class Reflector<T extends KubeObject, P = T> {
   }
 
   /** Random, so that the lists of many clients do not come together. */
-  async #pauseBeforeList(relistMs: number, signal: AbortSignal): Promise<void> {
-    await this.#clock.sleep(relistMs * (0.5 + this.#random()), signal);
+  async #pauseBeforeList(relistMs: readonly number[], signal: AbortSignal): Promise<void> {
+    const pauseMs = relistMs[this.#relists++] ?? relistMs.at(-1) ?? 0;
+    await this.#clock.sleep(pauseMs * (0.5 + this.#random()), signal);
     this.#version = undefined;
   }
 

@@ -1,19 +1,16 @@
-import { type Settings, BIND_ADDRESS, DIRECTORY_PATH, FILE_PATH, HTTPS_URL, OBJECT_NAME, textList } from './setting.js';
+import {
+  type ConfigOf,
+  BIND_ADDRESS,
+  DIRECTORY_PATH,
+  FILE_PATH,
+  HTTPS_URL,
+  OBJECT_NAME,
+  settings,
+  textList,
+} from './setting.js';
 
 /** How ipam serves reviews of pools and NetworkAttachmentDefinitions. */
-export interface ValidationServerConfig {
-  readonly validationBindAddress: string;
-  /** Directory with tls.crt and tls.key that another program renews. Absent: ipam creates its own certificate. */
-  readonly validationCertDir?: string | undefined;
-  /** The ValidatingWebhookConfiguration whose caBundle is kept up to date. */
-  readonly validationConfiguration: string;
-  /** The Service of the webhook, whose name is in the certificate. */
-  readonly validationServiceName: string;
-  /** URL of the webhook if API servers do not use the Service; its host is in the certificate. */
-  readonly validationUrl?: string | undefined;
-}
-
-export const VALIDATION_SETTINGS: Settings<ValidationServerConfig> = {
+export const VALIDATION_SETTINGS = settings({
   validationBindAddress: {
     flag: 'validation-bind-address',
     description: 'address for the validation of pools and NetworkAttachmentDefinitions, over HTTPS',
@@ -47,17 +44,10 @@ export const VALIDATION_SETTINGS: Settings<ValidationServerConfig> = {
     defaultText: 'none, the Service is used',
     ...HTTPS_URL,
   },
-};
+});
 
 /** The clients that an admission server answers. */
-export interface ClientConfig {
-  /** File with CA certificates, as PEM: clients need a certificate that one of them signed. Absent: all clients are answered. */
-  readonly clientCaFile?: string | undefined;
-  /** Allowed common names of client certificates; empty: all. */
-  readonly clientAllowedNames: readonly string[];
-}
-
-export const CLIENT_SETTINGS: Settings<ClientConfig> = {
+export const CLIENT_SETTINGS = settings({
   clientCaFile: {
     flag: 'client-ca-file',
     description: 'file with CA certificates: only clients with a certificate that one of them signed are answered',
@@ -73,21 +63,21 @@ export const CLIENT_SETTINGS: Settings<ClientConfig> = {
     defaultText: 'all',
     parse: textList('names'),
   },
-};
+});
+export type ClientConfig = ConfigOf<typeof CLIENT_SETTINGS>;
 
 /** @returns why the values cannot be combined; undefined if they can */
-export function findClientConfigProblem({ clientCaFile, clientAllowedNames }: ClientConfig): string | undefined {
+export function findClientConfigProblem({
+  clientCaFile,
+  clientAllowedNames = [],
+}: Partial<ClientConfig>): string | undefined {
   if (clientCaFile !== undefined || clientAllowedNames.length === 0) return undefined;
   const { clientCaFile: file, clientAllowedNames: names } = CLIENT_SETTINGS;
   return `--${names.flag} has no effect without --${file.flag}: set it to the file with the CA of the client certificates`;
 }
 
 /** How the webhook serves VMs on primary user-defined networks. */
-export interface PrimaryNetworkSettings {
-  readonly defaultNetworkNadNamespace: string;
-}
-
-export const PRIMARY_NETWORK_SETTINGS: Settings<PrimaryNetworkSettings> = {
+export const PRIMARY_NETWORK_SETTINGS = settings({
   defaultNetworkNadNamespace: {
     flag: 'default-network-nad-namespace',
     description:
@@ -95,4 +85,4 @@ export const PRIMARY_NETWORK_SETTINGS: Settings<PrimaryNetworkSettings> = {
     defaultValue: 'ovn-kubernetes',
     ...OBJECT_NAME,
   },
-};
+});

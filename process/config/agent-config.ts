@@ -1,25 +1,17 @@
-import { COMMON_SETTINGS, type CommonConfig, IPAM_SETTINGS } from './config.js';
+import { COMMON_SETTINGS, IPAM_SETTINGS } from './config.js';
 import { LEAK_SETTINGS } from './ipam-config.js';
 import {
-  type Setting,
-  type Settings,
+  type ConfigOf,
   DIRECTORY_PATH,
   OBJECT_NAME,
   duration,
   parseObjectName,
   parseText,
+  settings,
   wholeNumber,
 } from './setting.js';
 
-/** The configuration of `holdfast install-plugin`, which installs the CNI plugin on a node and ends. */
-export interface InstallConfig extends Pick<CommonConfig, 'logLevel'> {
-  /** The runtime's directory of CNI plugins, as this process sees it. */
-  readonly cniBinDir: string;
-  /** The path of the same directory on the node, for messages. Absent: the same path. */
-  readonly cniBinHostDir?: string | undefined;
-}
-
-const CNI_BIN_HOST_DIR: Setting<string | undefined> = {
+const CNI_BIN_HOST_DIR = {
   flag: 'cni-bin-host-dir',
   description: 'path of --cni-bin-dir on the node, for messages',
   defaultValue: undefined,
@@ -27,7 +19,8 @@ const CNI_BIN_HOST_DIR: Setting<string | undefined> = {
   ...DIRECTORY_PATH,
 };
 
-export const INSTALL_SETTINGS: Settings<InstallConfig> = {
+/** The configuration of `holdfast install-plugin`, which installs the CNI plugin on a node and ends. */
+export const INSTALL_SETTINGS = settings({
   logLevel: COMMON_SETTINGS.logLevel,
   cniBinDir: {
     flag: 'cni-bin-dir',
@@ -39,7 +32,8 @@ export const INSTALL_SETTINGS: Settings<InstallConfig> = {
     parse: parseText,
   },
   cniBinHostDir: CNI_BIN_HOST_DIR,
-};
+});
+export type InstallConfig = ConfigOf<typeof INSTALL_SETTINGS>;
 
 /** File names, of which one must be present. */
 export type PluginAlternatives = readonly string[];
@@ -47,7 +41,7 @@ export type PluginAlternatives = readonly string[];
 const FILE_NAME = /^[A-Za-z0-9][\w.-]*$/;
 
 /** Reads `multus/multus-shim,bridge`: groups separated by commas, alternatives by slashes. An empty text gives none. */
-function parseRequiredPlugins(text: string): PluginAlternatives[] {
+function parseRequiredPlugins(text: string): readonly PluginAlternatives[] {
   if (text.trim() === '') return [];
   return text.split(',').map((group) =>
     group.split('/').map((name) => {
@@ -61,37 +55,13 @@ function parseRequiredPlugins(text: string): PluginAlternatives[] {
   );
 }
 
-/** The configuration of an agent, which serves one node and needs no leader election. */
-export interface AgentConfig extends Omit<CommonConfig, 'leaderElect' | 'namespace'> {
-  readonly nodeName: string;
-  /** Holdfast's namespace, with the parameters of the admission policies. Agents run in another namespace. */
-  readonly policiesNamespace: string;
-  /** Directory of the socket and of the pending deletes. */
-  readonly runDir: string;
-  /** The runtime's directory of CNI plugins, as the agent sees it. Absent: it is neither checked nor written. */
-  readonly cniBinDir?: string | undefined;
-  /** The path of the same directory on the node, for messages. Absent: the same path. */
-  readonly cniBinHostDir?: string | undefined;
-  /** The plugins that must be in the directory. */
-  readonly cniRequiredPlugins: readonly PluginAlternatives[];
-  /** The `multusNamespace` of Multus: the namespace of a default network's NAD that is named without one. */
-  readonly multusNamespace: string;
-  /** The number of requests that are handled at the same time. */
-  readonly requestWorkers: number;
-  /** How long an ADD may wait for addresses. */
-  readonly addTimeoutMs: number;
-  /** How long the agent may answer from its caches while the API server is away. */
-  readonly maxStalenessMs: number;
-  /** How long a lease of this node must appear leaked before it is released. */
-  readonly collectAfterMs: number;
-}
-
 /** No ADD of any agent takes longer. ipam waits this time before a pool moves to another address space. */
 export const MAX_ADD_TIMEOUT_MS = 100_000;
 
 const { leaderElect: _leaderElect, namespace: _namespace, ...NODE_SETTINGS } = COMMON_SETTINGS;
 
-export const AGENT_SETTINGS: Settings<AgentConfig> = {
+/** The configuration of an agent, which serves one node and needs no leader election. */
+export const AGENT_SETTINGS = settings({
   ...NODE_SETTINGS,
   maxStalenessMs: IPAM_SETTINGS.maxStalenessMs,
   collectAfterMs: LEAK_SETTINGS.collectAfterMs,
@@ -152,4 +122,5 @@ export const AGENT_SETTINGS: Settings<AgentConfig> = {
     description: 'how long a CNI ADD may wait for addresses before it fails and the kubelet retries it',
     ...duration('30s', 100, MAX_ADD_TIMEOUT_MS), // runtimes give a whole sandbox two minutes and more
   },
-};
+});
+export type AgentConfig = ConfigOf<typeof AGENT_SETTINGS>;

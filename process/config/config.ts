@@ -1,30 +1,8 @@
+import { AUDIT_SETTINGS, BLOCK_SETTINGS, LEAK_SETTINGS, RIGHTS_SETTINGS } from './ipam-config.js';
+import { CLIENT_SETTINGS, PRIMARY_NETWORK_SETTINGS, VALIDATION_SETTINGS } from './admission-config.js';
+import { DEFAULT_FEATURE_GATES, FEATURE_GATE_NAMES, formatFeatureGates, parseFeatureGates } from './feature-gates.js';
 import {
-  AUDIT_SETTINGS,
-  type AuditConfig,
-  BLOCK_SETTINGS,
-  type BlockConfig,
-  LEAK_SETTINGS,
-  type LeakConfig,
-  RIGHTS_SETTINGS,
-} from './ipam-config.js';
-import {
-  CLIENT_SETTINGS,
-  type ClientConfig,
-  PRIMARY_NETWORK_SETTINGS,
-  type PrimaryNetworkSettings,
-  VALIDATION_SETTINGS,
-  type ValidationServerConfig,
-} from './admission-config.js';
-import type { NadRightsConfig } from '../../api/networks/nad-rights.js';
-import {
-  type FeatureGates,
-  DEFAULT_FEATURE_GATES,
-  FEATURE_GATE_NAMES,
-  formatFeatureGates,
-  parseFeatureGates,
-} from './feature-gates.js';
-import {
-  type Settings,
+  type ConfigOf,
   BIND_ADDRESS,
   BOOLEAN,
   DIRECTORY_PATH,
@@ -33,75 +11,17 @@ import {
   OBJECT_NAME,
   duration,
   oneOf,
+  settings,
   wholeNumber,
 } from './setting.js';
-import { METRICS_SETTINGS, type MetricsConfig } from './metrics-config.js';
+import { METRICS_SETTINGS } from './metrics-config.js';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export type TlsVersion = 'TLSv1.2' | 'TLSv1.3';
 
-/** The configuration that every process has. */
-export interface CommonConfig extends MetricsConfig {
-  readonly kubeconfig?: string | undefined;
-  /** In the form of parseBindAddress. */
-  readonly healthBindAddress: string;
-  readonly leaderElect: boolean;
-  /** Holdfast's own namespace, with its Leases and Secrets. */
-  readonly namespace: string;
-  readonly featureGates: FeatureGates;
-  /** The feature gate PersistentIPs follows the KubeVirt object. */
-  readonly featureGatesFromKubevirt: boolean;
-  readonly logLevel: LogLevel;
-  /** Of all HTTPS servers. */
-  readonly tlsMinVersion: TlsVersion;
-}
-
-export interface ControllerConfig extends CommonConfig {
-  /** How long claims may wait for an IPAM that honours them, or for ipam, before an event reports it. */
-  readonly unhonouredAfterMs: number;
-  /** The number of workloads that are reconciled at the same time. */
-  readonly workers: number;
-  readonly maxClaimsPerVm: number;
-  /** How long a restored claim waits for the VM that had it. */
-  readonly restoreWaitMs: number;
-}
-
-export interface WebhookConfig extends CommonConfig, ClientConfig, PrimaryNetworkSettings {
-  readonly webhookBindAddress: string;
-  /** Directory with tls.crt and tls.key that another program renews. Absent: the webhook creates its own certificate. */
-  readonly webhookCertDir?: string | undefined;
-  /** The MutatingWebhookConfiguration whose caBundle is kept up to date. */
-  readonly webhookConfiguration: string;
-  /** The MutatingWebhookConfiguration that adds capacity requests to pods. */
-  readonly webhookCapacityConfiguration: string;
-  /** The Service of the webhook, whose name is in the certificate. */
-  readonly webhookServiceName: string;
-  /** URL of the webhook if API servers do not use the Service; its host is in the certificate. */
-  readonly webhookUrl?: string | undefined;
-}
-
-export interface IpamConfig
-  extends
-    CommonConfig,
-    AuditConfig,
-    BlockConfig,
-    ClientConfig,
-    LeakConfig,
-    NadRightsConfig,
-    ValidationServerConfig,
-    Pick<ControllerConfig, 'unhonouredAfterMs'> {
-  /** The number of claims that are reconciled at the same time. */
-  readonly claimWorkers: number;
-  /** How long agents may answer from their caches while the API server is away. The cool-down is at least twice that time. */
-  readonly maxStalenessMs: number;
-  /** The minimum time between two updates of one pool's counts, for up to 60 pools. */
-  readonly poolStatusIntervalMs: number;
-  /** How many pools that are derived from NADs have metrics. */
-  readonly maxDerivedPoolMetrics: number;
-}
-
 const HOUR_MS = 3_600_000;
-export const COMMON_SETTINGS: Settings<CommonConfig> = {
+/** The configuration that every process has. */
+export const COMMON_SETTINGS = settings({
   kubeconfig: {
     flag: 'kubeconfig',
     description: 'kubeconfig file for the cluster',
@@ -160,9 +80,10 @@ export const COMMON_SETTINGS: Settings<CommonConfig> = {
     defaultValue: 'TLSv1.3',
     parse: oneOf('TLSv1.2', 'TLSv1.3'),
   },
-};
+});
+export type CommonConfig = ConfigOf<typeof COMMON_SETTINGS>;
 
-export const CONTROLLER_SETTINGS: Settings<ControllerConfig> = {
+export const CONTROLLER_SETTINGS = settings({
   ...COMMON_SETTINGS,
   unhonouredAfterMs: {
     flag: 'unhonoured-after',
@@ -188,9 +109,10 @@ export const CONTROLLER_SETTINGS: Settings<ControllerConfig> = {
       'how long a claim that was restored from a backup keeps its addresses for its VM; 0s releases it at once',
     ...duration('24h', 0, 14 * 24 * HOUR_MS),
   },
-};
+});
+export type ControllerConfig = ConfigOf<typeof CONTROLLER_SETTINGS>;
 
-export const WEBHOOK_SETTINGS: Settings<WebhookConfig> = {
+export const WEBHOOK_SETTINGS = settings({
   ...COMMON_SETTINGS,
   ...CLIENT_SETTINGS,
   ...PRIMARY_NETWORK_SETTINGS,
@@ -234,9 +156,10 @@ export const WEBHOOK_SETTINGS: Settings<WebhookConfig> = {
     defaultText: 'none, the Service is used',
     ...HTTPS_URL,
   },
-};
+});
+export type WebhookConfig = ConfigOf<typeof WEBHOOK_SETTINGS>;
 
-export const IPAM_SETTINGS: Settings<IpamConfig> = {
+export const IPAM_SETTINGS = settings({
   ...COMMON_SETTINGS,
   ...AUDIT_SETTINGS,
   ...BLOCK_SETTINGS,
@@ -270,4 +193,34 @@ export const IPAM_SETTINGS: Settings<IpamConfig> = {
     defaultValue: 500,
     ...wholeNumber(0, 10_000),
   },
-};
+});
+export type IpamConfig = ConfigOf<typeof IPAM_SETTINGS>;
+
+/** The configuration of the process that shows free addresses on nodes. */
+export const CAPACITY_SETTINGS = settings({
+  ...COMMON_SETTINGS,
+  maxStalenessMs: IPAM_SETTINGS.maxStalenessMs,
+  maxPublishedPools: {
+    flag: 'max-published-pools',
+    description: 'maximum number of pools whose free addresses nodes show: first those already shown, then the oldest',
+    defaultValue: 64, // every resource is in each heartbeat of each node
+    ...wholeNumber(1, 1_024),
+  },
+  publishIntervalMs: {
+    flag: 'publish-interval',
+    description: 'minimum time between two updates of the free addresses on nodes',
+    ...duration('1s', 100, 60_000),
+  },
+  settleMs: {
+    flag: 'publish-settle',
+    description: 'maximum time until schedulers see an update: until then, the previous number also counts as used',
+    ...duration('3s', 100, 60_000),
+  },
+  offerTimeoutMs: {
+    flag: 'publish-offer-timeout',
+    description:
+      'how long a node keeps an address for a pending pod that could use it, before another node gets the address',
+    ...duration('20s', 100, 600_000), // schedulers retry a pod after at most 10 s
+  },
+});
+export type CapacityConfig = ConfigOf<typeof CAPACITY_SETTINGS>;

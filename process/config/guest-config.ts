@@ -1,32 +1,15 @@
-import { COMMON_SETTINGS, type CommonConfig, IPAM_SETTINGS } from './config.js';
-import { type ResponderTemplate, parseResponderTemplate } from './responder-template.js';
+import { COMMON_SETTINGS, IPAM_SETTINGS } from './config.js';
+import { parseResponderTemplate } from './responder-template.js';
 import {
-  type Setting,
-  type Settings,
+  type ConfigOf,
   FILE_PATH,
   OBJECT_NAME,
   duration,
   parseObjectName,
   parseText,
+  settings,
   wholeNumber,
 } from './setting.js';
-
-/** The configuration of a responder, which serves the guests of one pool and needs no leader election. */
-export interface ResponderConfig extends Omit<
-  CommonConfig,
-  'leaderElect' | 'featureGates' | 'featureGatesFromKubevirt'
-> {
-  /** The AddressPool whose guests are served. */
-  readonly pool: string;
-  /** The name of the pod, which is that of the claim with the responder's addresses. */
-  readonly podName: string;
-  /** The Unix socket of holdfast-packets. */
-  readonly packetSocket: string;
-  /** The interface that is attached to the network of the pool. */
-  readonly guestInterface: string;
-  /** How long the table may be used while the API server is away. */
-  readonly maxStalenessMs: number;
-}
 
 const {
   leaderElect: _leaderElect,
@@ -44,7 +27,7 @@ export function responderStalenessMs({ maxStalenessMs }: Pick<GuestConfig, 'maxS
 }
 
 /** The name of the pod of a process, which its manifest sets. */
-const POD_NAME: Omit<Setting<string | undefined>, 'defaultValue'> & { parse: (text: string) => string } = {
+const POD_NAME = {
   flag: 'pod-name',
   description: 'name of the pod of this process',
   defaultText: 'none',
@@ -52,7 +35,8 @@ const POD_NAME: Omit<Setting<string | undefined>, 'defaultValue'> & { parse: (te
   ...OBJECT_NAME,
 };
 
-export const RESPONDER_SETTINGS: Settings<ResponderConfig> = {
+/** The configuration of a responder, which serves the guests of one pool and needs no leader election. */
+export const RESPONDER_SETTINGS = settings({
   ...COMMON,
   maxStalenessMs: { ...IPAM_SETTINGS.maxStalenessMs, ...duration('30s', MIN_RESPONDER_STALENESS_MS, 3_600_000) },
   pool: {
@@ -78,25 +62,11 @@ export const RESPONDER_SETTINGS: Settings<ResponderConfig> = {
     defaultValue: 'guest0',
     parse: parseText,
   },
-};
+});
+export type ResponderConfig = ConfigOf<typeof RESPONDER_SETTINGS>;
 
 /** The configuration of the process that gives guests their addresses. */
-export interface GuestConfig extends CommonConfig {
-  /** How long a guest may have other addresses than its claim before this is reported. */
-  readonly guestGraceMs: number;
-  /** The name of this process' pod, whose image responders get. */
-  readonly podName?: string | undefined;
-  /** The image of responders, instead of that of the pod. */
-  readonly responderImage?: string | undefined;
-  /** Settings for the pods of responders. */
-  readonly responderTemplate: ResponderTemplate;
-  /** How many pools may have responders. */
-  readonly maxResponderPools: number;
-  /** How long responders may answer from their tables while the API server is away. */
-  readonly maxStalenessMs: number;
-}
-
-export const GUEST_SETTINGS: Settings<GuestConfig> = {
+export const GUEST_SETTINGS = settings({
   ...COMMON_SETTINGS,
   guestGraceMs: {
     flag: 'guest-grace',
@@ -126,8 +96,9 @@ export const GUEST_SETTINGS: Settings<GuestConfig> = {
     flag: 'max-responder-pools',
     description: 'maximum number of pools that have responders; the oldest come first',
     defaultValue: 32,
-    // the index of the tables has 48 bytes for each, and every responder reads it
-    ...wholeNumber(0, 1_024),
+    // each has an entry in an index of tables, of which a policy allows 100
+    ...wholeNumber(0, 5_000),
   },
   maxStalenessMs: IPAM_SETTINGS.maxStalenessMs,
-};
+});
+export type GuestConfig = ConfigOf<typeof GUEST_SETTINGS>;

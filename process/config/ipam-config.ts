@@ -1,9 +1,18 @@
-import { DEFAULT_MAX_DERIVED_POOLS, type NadRightsConfig } from '../../api/networks/nad-rights.js';
+import { DEFAULT_MAX_DERIVED_POOLS } from '../../api/networks/nad-rights.js';
 import { DEFAULT_GLOBAL_NAMESPACES } from '../../api/names.js';
-import { type Settings, BOOLEAN, OBJECT_NAME, OBJECT_NAMES, duration, parseText, wholeNumber } from './setting.js';
+import {
+  type ConfigOf,
+  BOOLEAN,
+  OBJECT_NAME,
+  OBJECT_NAMES,
+  duration,
+  parseText,
+  settings,
+  wholeNumber,
+} from './setting.js';
 
 /** What an administrator permits NetworkAttachmentDefinitions, by namespace. */
-export const RIGHTS_SETTINGS: Settings<NadRightsConfig> = {
+export const RIGHTS_SETTINGS = settings({
   globalNamespaces: {
     flag: 'global-namespaces',
     description:
@@ -34,21 +43,12 @@ export const RIGHTS_SETTINGS: Settings<NadRightsConfig> = {
     defaultValue: DEFAULT_MAX_DERIVED_POOLS,
     ...wholeNumber(0, 10_000),
   },
-};
-
-/** How many addresses nodes get in blocks. */
-export interface BlockConfig {
-  /** A node with fewer free addresses in its blocks of a pool gets another block. */
-  readonly blockMinFree: number;
-  /** A node with more free addresses must release an unused block. */
-  readonly blockMaxFree: number;
-  /** How long a node must have too many free addresses before that. */
-  readonly excessReleaseDelayMs: number;
-}
+});
 
 const DAY_MS = 24 * 3_600_000;
 
-export const BLOCK_SETTINGS: Settings<BlockConfig> = {
+/** How many addresses nodes get in blocks. */
+export const BLOCK_SETTINGS = settings({
   blockMinFree: {
     flag: 'block-min-free',
     description: 'a node with fewer free addresses in its blocks of a pool gets another block',
@@ -66,10 +66,14 @@ export const BLOCK_SETTINGS: Settings<BlockConfig> = {
     description: 'how long a node must have more free addresses than block-max-free before a block is taken back',
     ...duration('180s', 100, DAY_MS),
   },
-};
+});
+export type BlockConfig = ConfigOf<typeof BLOCK_SETTINGS>;
 
 /** @returns why the values cannot be combined; undefined if they can */
-export function findBlockConfigProblem({ blockMinFree, blockMaxFree }: BlockConfig): string | undefined {
+export function findBlockConfigProblem({
+  blockMinFree = 0,
+  blockMaxFree = Infinity,
+}: Partial<BlockConfig>): string | undefined {
   if (blockMaxFree >= blockMinFree) return undefined;
   const max = `--${BLOCK_SETTINGS.blockMaxFree.flag}`;
   const min = `--${BLOCK_SETTINGS.blockMinFree.flag}`;
@@ -77,14 +81,7 @@ export function findBlockConfigProblem({ blockMinFree, blockMaxFree }: BlockConf
 }
 
 /** Which leases are released because their owner is gone. */
-export interface LeakConfig {
-  /** How long a lease must appear leaked before it is released. */
-  readonly collectAfterMs: number;
-  /** ipam leaves the leases of pods on a node to the agent there. */
-  readonly agentNamespace: string;
-}
-
-export const LEAK_SETTINGS: Settings<LeakConfig> = {
+export const LEAK_SETTINGS = settings({
   collectAfterMs: {
     flag: 'collect-after',
     description: 'how long a lease must appear leaked before it is released',
@@ -97,17 +94,10 @@ export const LEAK_SETTINGS: Settings<LeakConfig> = {
     defaultValue: 'holdfast-agents',
     ...OBJECT_NAME,
   },
-};
+});
 
 /** Where ipam writes who had which address. */
-export interface AuditConfig {
-  /** `-` is standard output. Absent: no audit log. */
-  readonly auditLog?: string | undefined;
-  readonly auditMaxMiB: number;
-  readonly auditMaxFiles: number;
-}
-
-export const AUDIT_SETTINGS: Settings<AuditConfig> = {
+export const AUDIT_SETTINGS = settings({
   auditLog: {
     flag: 'audit-log',
     placeholder: 'file',
@@ -129,7 +119,8 @@ export const AUDIT_SETTINGS: Settings<AuditConfig> = {
     defaultValue: 5,
     ...wholeNumber(1, 1_000),
   },
-};
+});
+export type AuditConfig = ConfigOf<typeof AUDIT_SETTINGS>;
 
 function parseAuditLog(text: string): string {
   if (text !== '-' && !text.startsWith('/')) throw new TypeError('must be an absolute path, or - for standard output');

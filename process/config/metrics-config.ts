@@ -1,19 +1,8 @@
 import { isOnePort } from '../listening.js';
-import { type Settings, BIND_ADDRESS, BOOLEAN, DIRECTORY_PATH, textList } from './setting.js';
+import { type ConfigOf, BIND_ADDRESS, BOOLEAN, DIRECTORY_PATH, settings, textList } from './setting.js';
 
 /** How metrics are served. */
-export interface MetricsConfig {
-  /** In the form of parseBindAddress. */
-  readonly metricsBindAddress: string;
-  /** Over HTTPS, to clients that the API server allows. */
-  readonly metricsSecure: boolean;
-  /** Directory with tls.crt and tls.key that another program renews. Absent: the certificate is self-signed. */
-  readonly metricsCertDir?: string | undefined;
-  /** Tokens of scrapers must be for one of them. Empty: for the API server. */
-  readonly metricsAudiences: readonly string[];
-}
-
-export const METRICS_SETTINGS: Settings<MetricsConfig> = {
+export const METRICS_SETTINGS = settings({
   metricsBindAddress: {
     flag: 'metrics-bind-address',
     description: 'address for /metrics; 0 disables it. Without --metrics-secure it may be that of the probes',
@@ -43,14 +32,20 @@ export const METRICS_SETTINGS: Settings<MetricsConfig> = {
     defaultText: "the API server's own",
     parse: textList('audiences'),
   },
-};
-
-/** The configuration of all ports that do not depend on the process. */
-export type PortsConfig = MetricsConfig & { readonly healthBindAddress: string };
+});
+export type MetricsConfig = ConfigOf<typeof METRICS_SETTINGS>;
 
 /** @returns why the values cannot be combined; undefined if they can */
-export function findMetricsConfigProblem(config: PortsConfig): string | undefined {
-  const { metricsBindAddress, healthBindAddress, metricsSecure, metricsCertDir, metricsAudiences } = config;
+export function findMetricsConfigProblem(
+  config: Partial<MetricsConfig> & { readonly healthBindAddress?: string },
+): string | undefined {
+  const {
+    metricsBindAddress = '',
+    healthBindAddress = '',
+    metricsSecure,
+    metricsCertDir,
+    metricsAudiences = [],
+  } = config;
   if (!metricsSecure) {
     const useless = [
       ...(metricsCertDir === undefined ? [] : ['--metrics-cert-dir']),

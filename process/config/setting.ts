@@ -24,6 +24,31 @@ export interface Setting<T> {
 /** The settings of a configuration: exactly one for each field. */
 export type Settings<Config> = { readonly [Field in keyof Config]-?: Setting<Config[Field]> };
 
+/** Requires that each default is a value of its setting, or absent, and that a setting has no other keys. */
+type Fitting<All> = {
+  readonly [Field in keyof All]: All[Field] extends { parse(text: string): infer T }
+    ? { readonly defaultValue: T | undefined } & Record<Exclude<keyof All[Field], keyof Setting<T>>, never>
+    : never;
+};
+
+/** Checks the types of settings, and returns them. */
+export function settings<const All extends Record<string, Setting<unknown>>>(all: All & Fitting<All>): All {
+  return all;
+}
+
+type OptionalField<All> = {
+  [Field in keyof All]: All[Field] extends { readonly defaultValue: undefined } ? Field : never;
+}[keyof All];
+
+type ValueOf<S> = S extends { parse(text: string): infer T } ? T : never;
+
+/** The configuration that settings describe. A field whose setting has no default may be absent. */
+export type ConfigOf<All> = {
+  readonly [Field in Exclude<keyof All, OptionalField<All>>]: ValueOf<All[Field]>;
+} & {
+  readonly [Field in OptionalField<All>]?: ValueOf<All[Field]> | undefined;
+};
+
 /** How the value of a setting is written and read. */
 type ValueForm<T> = Pick<Setting<T>, 'placeholder' | 'parse'>;
 
@@ -74,7 +99,7 @@ export function parseObjectName(text: string): string {
 
 export const OBJECT_NAME: ValueForm<string> = { placeholder: 'name', parse: parseObjectName };
 /** Names separated by commas; an empty text gives none. */
-export const OBJECT_NAMES: ValueForm<string[]> = {
+export const OBJECT_NAMES: ValueForm<readonly string[]> = {
   placeholder: 'name,...',
   parse: (text) => (text.trim() === '' ? [] : text.split(',').map((name) => parseObjectName(name.trim()))),
 };

@@ -95,7 +95,7 @@ export function launcher(
       name,
       namespace: NAMESPACE,
       uid: `${name}-uid`,
-      labels: { 'kubevirt.io': 'virt-launcher' },
+      labels: { 'kubevirt.io': 'virt-launcher', 'kubevirt.io/created-by': owner },
       annotations: {
         'k8s.v1.cni.cncf.io/networks': annotation,
         ...(status && { 'k8s.v1.cni.cncf.io/network-status': JSON.stringify(status) }),

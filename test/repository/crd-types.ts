@@ -39,8 +39,8 @@ export async function generatedFromCrds(): Promise<Record<string, string>> {
   return {
     ...(Object.fromEntries(await Promise.all(types)) as Record<string, string>),
     'cli/doctor/crd-fields.ts': await formatted([
-      "/** The fields of Holdfast's kinds that this version uses, below `spec` and `status`. */",
-      `export const CRD_FIELDS: Readonly<Record<string, readonly string[]>> = ${JSON.stringify(fieldsOf(own))};\n`,
+      "/** The fields of Holdfast's kinds that this version uses: the names of those in each object below `spec` and `status`. */",
+      `export const CRD_FIELDS: Readonly<Record<string, Readonly<Record<string, string>>>> = ${JSON.stringify(fieldsOf(own))};\n`,
       '/** The kind of claims, which Holdfast ships for clusters that lack it. */',
       `export const CLAIM_CRD = '${claim!.name}';`,
     ]),
@@ -66,10 +66,10 @@ export function typesOf({ kind, schema }: Pick<ShippedKind, 'kind' | 'schema'>):
   return [`import type { ${imported} } from './meta.js';`, ...interfaces].map((text) => `${text}\n`);
 }
 
-function fieldsOf(kinds: readonly ShippedKind[]): Record<string, string[]> {
-  return Object.fromEntries(
-    kinds.map(({ name, schema }) => [name, ['spec', 'status'].flatMap((part) => pathsOf(schema, part))]),
-  );
+function fieldsOf(kinds: readonly ShippedKind[]): Record<string, Record<string, string>> {
+  const objectsIn = (schema: StructuralSchema) =>
+    Object.fromEntries(['spec', 'status'].flatMap((part) => fieldNamesOf(schema, part)));
+  return Object.fromEntries(kinds.map(({ name, schema }) => [name, objectsIn(schema)]));
 }
 
 function interfacesOf(kind: string, { description, required = [], properties = {} }: StructuralSchema): string[] {
@@ -153,11 +153,10 @@ function comment(text = ''): string {
 }
 
 /** The fields of a condition are the same everywhere, so they are left out. */
-function pathsOf(schema: StructuralSchema, name: string): string[] {
+function fieldNamesOf(schema: StructuralSchema, name: string, path = name): [string, string][] {
   const field = schema.properties?.[name];
-  const inner = name === 'conditions' ? {} : ((field?.items ?? field)?.properties ?? {});
-  return Object.keys(inner).flatMap((key) => {
-    const below = pathsOf((field?.items ?? field)!, key).map((path) => `${name}.${path}`);
-    return [`${name}.${key}`, ...below];
-  });
+  const object = field?.items ?? field;
+  const names = name === 'conditions' ? [] : Object.keys(object?.properties ?? {});
+  if (names.length === 0) return [];
+  return [[path, names.join(' ')], ...names.flatMap((each) => fieldNamesOf(object!, each, `${path}.${each}`))];
 }

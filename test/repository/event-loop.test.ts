@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import type { IPAMClaim } from '../../api/ipam-claim.js';
 import type { KubeObject } from '../../api/meta.js';
-import { UnansweredClaims } from '../../controller/unanswered-claims.js';
-import { UnhonouredClaims } from '../../ipam/claims/reports/unhonoured-claims.js';
-import { UnleasedAddresses } from '../../ipam/claims/running/unleased-addresses.js';
+import { reportUnansweredClaims } from '../../controller/unanswered-claims.js';
+import { reportUnhonouredClaims } from '../../ipam/claims/reports/unhonoured-claims.js';
+import { reportUnleasedAddresses } from '../../ipam/claims/running/unleased-addresses.js';
 import type { Clock } from '../../kube/clock.js';
 import { Informer } from '../../kube/informers/informer.js';
 import { silentLogger } from '../../kube/log.js';
@@ -137,7 +137,7 @@ describe('the event loop of a process', () => {
       work: (clock) => {
         const networks = networksOf(clock);
         const deps = { claims: { list: () => claims }, networks, events, gate, clock };
-        return new UnansweredClaims({ ...deps, log: silentLogger, afterMs: 60_000 });
+        return reportUnansweredClaims({ ...deps, log: silentLogger, afterMs: 60_000 });
       },
     },
     {
@@ -146,7 +146,7 @@ describe('the event loop of a process', () => {
         const pods = { podsOf: () => (clock.work(), []) };
         const directory = { resolve: () => expect.fail('no pod has a claim') };
         const deps = { claims: { list: () => claims }, pods, directory, events, gate, clock };
-        return new UnhonouredClaims({ ...deps, log: silentLogger, config: { unhonouredAfterMs: 60_000 } });
+        return reportUnhonouredClaims({ ...deps, log: silentLogger, config: { unhonouredAfterMs: 60_000 } });
       },
     },
     {
@@ -154,7 +154,7 @@ describe('the event loop of a process', () => {
       work: (clock) => {
         const interfaces = JSON.stringify([{ nad: 'vms/blue', ips: [] }]);
         const running = { isTerminal: false, isRunning: true, claims: [], vmi: { name: 'vm', uid: 'vmi' }, interfaces };
-        return new UnleasedAddresses({
+        return reportUnleasedAddresses({
           pods: { list: () => things.map(({ metadata }) => ({ metadata, ...running })) },
           claims: { byIndex: () => [] },
           networks: networksOf(clock),

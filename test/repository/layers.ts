@@ -45,6 +45,8 @@ const LAYERS: readonly LayerRule[] = [
       'api',
       'kube',
       'cluster/lease-writes.ts',
+      'cluster/metadata.ts',
+      'cluster/share.ts',
       'addressing',
       'process/docs-url.ts',
       'process/listening.ts',

@@ -18,7 +18,7 @@ import * as names from '../../api/names.js';
 import { createPluginFolderMetrics } from '../../cni/agent/installation/plugin-folder.js';
 import { createGuardMetrics } from '../../cni/agent/guard/metrics.js';
 import { createAgentMetrics, createNodeBlockMetrics, createPodLeaseMetrics } from '../../cni/agent/metrics.js';
-import { createControllerMetrics } from '../../controller/claims/metrics.js';
+import { createControllerMetrics } from '../../controller/claims/reports.js';
 import { createAuditMetrics } from '../../ipam/audit/audit-log.js';
 import { createBlockMetrics } from '../../ipam/blocks/metrics.js';
 import { createCapacityMetrics } from '../../capacity/metrics.js';
@@ -33,8 +33,12 @@ import { type StructuralSchema, readKinds } from '../../manifests/testing/struct
 import { systemClock } from '../../kube/clock.js';
 import { silentLogger } from '../../kube/log.js';
 import { AGENT_SETTINGS, INSTALL_SETTINGS } from '../../process/config/agent-config.js';
-import { CAPACITY_SETTINGS } from '../../process/config/capacity-config.js';
-import { CONTROLLER_SETTINGS, IPAM_SETTINGS, WEBHOOK_SETTINGS } from '../../process/config/config.js';
+import {
+  CAPACITY_SETTINGS,
+  CONTROLLER_SETTINGS,
+  IPAM_SETTINGS,
+  WEBHOOK_SETTINGS,
+} from '../../process/config/config.js';
 import { createResponderMetrics } from '../../guest/responder-process/metrics.js';
 import { GUEST_SETTINGS, RESPONDER_SETTINGS } from '../../process/config/guest-config.js';
 import { createMetrics, type Metrics } from '../../process/metrics.js';

@@ -1,4 +1,4 @@
-import { AddressSpaces } from '../../../addressing/allocator/address-spaces.js';
+import { AddressSpaces } from '../../../addressing/allocator/address-space.js';
 import type { Address, Family } from '../../../addressing/address/address.js';
 import { leaseName } from '../../../addressing/lease/lease-name.js';
 import { type Pool, subnetOf } from '../../../addressing/pool/pool.js';

@@ -21,7 +21,7 @@ import { asReadError, readResult } from '../cni-error.js';
 import type { ReadCache } from '../live-reads.js';
 import type { NodePod, NodePods } from '../node-pods.js';
 import type { PoolLookup } from '../pool-lookup.js';
-import type { RequestContext } from '../request-context.js';
+import type { RequestContext } from '../request-queue.js';
 import { type AuthorizationDecision, type PendingDecision, decideClaim } from './claim-decision.js';
 
 interface ClaimAuthorizationDeps {

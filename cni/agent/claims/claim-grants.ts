@@ -24,7 +24,7 @@ import { CniCode, CniError, asReadError, readResult } from '../cni-error.js';
 import type { CachedRead, ReadCache } from '../live-reads.js';
 import { listLeasesOfOwner } from '../leases/lease-writer.js';
 import type { PoolLookup } from '../pool-lookup.js';
-import type { RequestContext } from '../request-context.js';
+import type { RequestContext } from '../request-queue.js';
 import { type Grant, grantedAddress } from '../result.js';
 import type { ClaimAuthorization } from './claim-authorization.js';
 

@@ -5,16 +5,17 @@ import type { Clock, Random } from '../../../kube/clock.js';
 import type { Logger } from '../../../kube/log.js';
 import { type Backoff, backoff } from '../../../kube/retry.js';
 import { ADDRESS_LEASES, IPAM_CLAIMS } from '../../../kube/resources.js';
+import { PeriodicTask } from '../../../process/periodic-task.js';
 import type { KubeVirtControllerSource } from '../../../cluster/kubevirt-controller.js';
 import type { PersistentIPsGate } from '../../../cluster/persistent-ips-gate.js';
-import { type Address, formatAddress, sameAddress } from '../../../addressing/address/address.js';
+import { type Address, formatAddresses, sameAddress } from '../../../addressing/address/address.js';
 import type { Attachment } from '../attachment.js';
 import { CniCode, CniError, readResult } from '../cni-error.js';
 import { LIVE_READ_MS, ReadCache } from '../live-reads.js';
 import type { NodePod, NodePods } from '../node-pods.js';
 import type { PoolLookup } from '../pool-lookup.js';
 import { type InterfaceRef, sandboxInterfaceKey } from '../request.js';
-import { type RequestContext, waitIdle } from '../request-context.js';
+import { type RequestContext, waitIdle } from '../request-queue.js';
 import type { Grant } from '../result.js';
 import { ClaimAuthorization } from './claim-authorization.js';
 import { ClaimGrants, readHeldLease } from './claim-grants.js';
@@ -49,8 +50,7 @@ export class ClaimedAddresses {
   readonly #authorization: ClaimAuthorization;
   readonly #grants: ClaimGrants;
   readonly #prefetch: Prefetch;
-  readonly #abort = new AbortController();
-  #evicting: Promise<void> = Promise.resolve();
+  readonly #eviction: PeriodicTask;
   /** By UID of the pod, then by sandbox and interface. */
   readonly #granted = new Map<string, Map<string, Grant>>();
 
@@ -66,6 +66,7 @@ export class ClaimedAddresses {
     this.#grants = grants;
     const isGranted = (pod: NodePod, interfaceName: string) => this.#isGranted(pod, interfaceName);
     this.#prefetch = new Prefetch({ ...deps, authorization, grants, isGranted, maxStalenessMs });
+    this.#eviction = new PeriodicTask({ clock: deps.clock, pauseMs: maxStalenessMs, run: () => this.#evict() });
     pods.onChange((pod, gone) => {
       if (gone) this.#granted.delete(pod.metadata.uid);
     });
@@ -73,12 +74,11 @@ export class ClaimedAddresses {
 
   start(): void {
     this.#prefetch.start();
-    this.#evicting = this.#evict();
+    this.#eviction.start();
   }
 
   async stop(): Promise<void> {
-    this.#abort.abort();
-    await Promise.all([this.#prefetch.stop(), this.#evicting]);
+    await Promise.all([this.#prefetch.stop(), this.#eviction.stop()]);
   }
 
   /**
@@ -190,24 +190,20 @@ export class ClaimedAddresses {
     return [...keys].some((key) => key.endsWith(` ${interfaceName}`));
   }
 
-  async #evict(): Promise<void> {
-    const { signal } = this.#abort;
-    const { clock, config, lookup, pods } = this.#deps;
-    while (!signal.aborted) {
-      await clock.sleep(config.maxStalenessMs, signal);
-      const before = this.#reads.staleBefore - KEPT_MS;
-      this.#reads.evictBefore(before);
-      lookup.evictBefore(before);
-      // a grant may complete after its pod was deleted
-      for (const uid of this.#granted.keys()) if (pods.get(uid) === undefined) this.#granted.delete(uid);
-    }
+  #evict(): void {
+    const { lookup, pods } = this.#deps;
+    const before = this.#reads.staleBefore - KEPT_MS;
+    this.#reads.evictBefore(before);
+    lookup.evictBefore(before);
+    // a grant may complete after its pod was deleted
+    for (const uid of this.#granted.keys()) if (pods.get(uid) === undefined) this.#granted.delete(uid);
   }
 }
 
 /** Checks that the interface requests no addresses, because those of its claim are fixed. @throws {CniError} 100 */
 function requireNoRequest({ pod, interfaceName, requested, selection }: Attachment, claim: IPAMClaim): void {
   if (requested.length === 0 && !selection.requestsAddresses) return;
-  const asked = requested.length > 0 ? ` (${requested.map(formatAddress).join(', ')})` : '';
+  const asked = requested.length > 0 ? ` (${formatAddresses(requested)})` : '';
   throw new CniError(
     CniCode.Refused,
     `interface ${interfaceName} of pod ${objectKey(pod)} has "ips"${asked}, which is not allowed together with its IPAMClaim ` +

@@ -14,7 +14,7 @@ import { WorkQueue } from '../../../kube/workqueue.js';
 import { type Attachment, userOfAttachment } from '../attachment.js';
 import type { NodePod, NodePods } from '../node-pods.js';
 import type { PoolLookup } from '../pool-lookup.js';
-import type { RequestContext } from '../request-context.js';
+import type { RequestContext } from '../request-queue.js';
 import type { ClaimAuthorization } from './claim-authorization.js';
 import type { ClaimGrants } from './claim-grants.js';
 

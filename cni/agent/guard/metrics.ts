@@ -1,14 +1,6 @@
 import type { Metrics } from '../../../process/metrics.js';
 import type { GuardNote } from './guard-notes.js';
 
-export interface GuardMetrics {
-  /** Sets the guarded ports of the node, and removes the series of pools that have none any more. */
-  ports(notes: readonly GuardNote[]): void;
-  /** Whether the counters can be read. */
-  counted(isCounted: boolean): void;
-  dropped(note: GuardNote, reason: string, packets: number): void;
-}
-
 const LABELS = ['pool', 'nad_namespace', 'mode'] as const;
 type PortLabels = Readonly<Record<(typeof LABELS)[number], string>>;
 
@@ -16,7 +8,7 @@ type PortLabels = Readonly<Record<(typeof LABELS)[number], string>>;
  * Creates the metrics. Call it once in a process, because metric names are unique. Tenants may make many pools, so those that are derived from NADs of one
  * namespace have their series together. A node has only those of its ports.
  */
-export function createGuardMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>): GuardMetrics {
+export function createGuardMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>) {
   const ports = metrics.gauge('guard_ports', 'Ports with a guard, by whether its rules are applied, and counted.', [
     ...LABELS,
     'state',
@@ -30,7 +22,8 @@ export function createGuardMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>):
   /** The reasons that were counted, by the labels of their ports. */
   const counting = new Map<string, Set<string>>();
   return {
-    ports: (notes) => {
+    /** Sets the guarded ports of the node, and removes the series of pools that have none any more. */
+    ports: (notes: readonly GuardNote[]) => {
       ports.reset();
       const current = new Set<string>();
       for (const note of notes) {
@@ -44,8 +37,9 @@ export function createGuardMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>):
         for (const reason of reasons) drops.remove({ ...(JSON.parse(key) as PortLabels), reason });
       }
     },
-    counted: (isCounted) => counted.set(isCounted ? 1 : 0),
-    dropped: (note, reason, packets) => {
+    /** Whether the counters can be read. */
+    counted: (isCounted: boolean) => counted.set(isCounted ? 1 : 0),
+    dropped: (note: GuardNote, reason: string, packets: number) => {
       const labels = labelsOf(note);
       const key = JSON.stringify(labels);
       counting.set(key, (counting.get(key) ?? new Set()).add(reason));
@@ -53,6 +47,8 @@ export function createGuardMetrics(metrics: Pick<Metrics, 'counter' | 'gauge'>):
     },
   };
 }
+
+export type GuardMetrics = ReturnType<typeof createGuardMetrics>;
 
 function labelsOf({ mode, subject: { pool, nadNamespace } }: GuardNote): PortLabels {
   return { pool: nadNamespace === undefined ? pool : '', nad_namespace: nadNamespace ?? '', mode };

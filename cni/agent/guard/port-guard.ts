@@ -17,7 +17,7 @@ import { type Attachment, userOfAttachment } from '../attachment.js';
 import { isApiUnavailable } from '../../../kube/errors.js';
 import { CniCode, CniError, readResult } from '../cni-error.js';
 import type { PoolLookup } from '../pool-lookup.js';
-import type { RequestContext } from '../request-context.js';
+import type { RequestContext } from '../request-queue.js';
 import { invalidConfig } from '../stdin-config.js';
 import { allowedSenders } from './allowed-senders.js';
 import { guardRules } from './claim-rules.js';

@@ -1,11 +1,13 @@
+import type { LeaseOwner } from '../../../api/address-lease.js';
 import type { Address, Family } from '../../../addressing/address/address.js';
 import { coolingStart } from '../../../addressing/lease/cooling-start.js';
 import { REUSE_MS, timesWhenExhausted } from '../../../addressing/lease/lease-times.js';
 import { type LeaseRecord, type LeaseTimes, availabilityOf, expiresAt } from '../../../addressing/lease/lease.js';
 import { type Pool, subnetOf } from '../../../addressing/pool/pool.js';
+import type { Client } from '../../../kube/client.js';
 import type { Clock } from '../../../kube/clock.js';
 import type { BlockCandidates, PickOutcome } from '../blocks/block-candidates.js';
-import { type RequestContext, waitIdle } from '../request-context.js';
+import { type RequestContext, waitIdle } from '../request-queue.js';
 import type { LeaseWriter, PodLeaseRequest } from './lease-writer.js';
 import type { PickSource, PodLeaseMetrics } from '../metrics.js';
 import type { NodeLeases } from '../node-leases.js';
@@ -13,20 +15,22 @@ import { contentionError, poolFullError } from './allocation-errors.js';
 import type { SpaceCandidates } from './space-candidates.js';
 import { findUnleasedAddress } from './unleased-addresses.js';
 
-export interface FreeAddressSearchDeps {
+export interface AddressSearchDeps {
   readonly own: NodeLeases;
   readonly writer: LeaseWriter;
+  readonly client: Pick<Client, 'listAs'>;
   readonly clock: Pick<Clock, 'now'>;
   readonly metrics: PodLeaseMetrics;
 }
 
 /** The pool to search, and the lease to create. */
-export interface FreeAddressRequest {
+export interface AddressSearchRequest {
   readonly pool: Pool;
   readonly candidates: SpaceCandidates;
   /** Blocks of the node; absent if the feature gate NodeBlocks is off. */
   readonly blocks: BlockCandidates | undefined;
   readonly times: LeaseTimes;
+  readonly owner: LeaseOwner;
   readonly requestFor: (address: Address) => PodLeaseRequest;
   readonly call: RequestContext;
 }
@@ -57,10 +61,10 @@ export const MAX_BLOCK_ATTEMPTS = 8;
  * of these are taken, it watches the leases of the address space and picks among the free addresses.
  */
 export class FreeAddressSearch {
-  readonly #deps: FreeAddressSearchDeps;
-  readonly #search: FreeAddressRequest;
+  readonly #deps: AddressSearchDeps;
+  readonly #search: AddressSearchRequest;
 
-  constructor(deps: FreeAddressSearchDeps, search: FreeAddressRequest) {
+  constructor(deps: AddressSearchDeps, search: AddressSearchRequest) {
     this.#deps = deps;
     this.#search = search;
   }

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { AddressLease } from '../../../api/address-lease.js';
+import { NETWORK_STATUS_ANNOTATION } from '../../../api/names.js';
 import { compiledPool } from '../../../test/objects/lease-objects.js';
 import { TransportError } from '../../../kube/errors.js';
 import type { ApiRequest } from '../../../kube/transport/transport.js';
@@ -39,6 +40,50 @@ describe('a write of the agent that arrives after its caller has given up', () =
     scene.agent.seePods();
     for (let look = 0; look < 6; look++) await scene.pass(COLLECT_AFTER_MS / 2);
     expect(scene.held).to.deep.equal([]);
+  });
+
+  describe('and after a new process of the agent has leased another address to the pod', () => {
+    let [first, second] = ['', ''];
+
+    beforeEach(async () => {
+      await giveUp(() => scene.add());
+      scene.start().catchUp();
+      [second = ''] = await scene.add({ container: 'web-c2' });
+      first = (scene.agent.api.serve(late!) as AddressLease).spec.address;
+      scene.agent.listOwn();
+    });
+
+    /** @param reported the address of the interface, as Multus reports it */
+    async function sweep(reported: string, ...existing: string[]): Promise<void> {
+      const status = JSON.stringify([{ name: 'apps/blue', interface: 'net1', ips: [reported] }]);
+      const annotations = { [NETWORK_STATUS_ANNOTATION]: status };
+      scene.cluster.setPod({ metadata: { namespace: 'apps', name: 'web', uid: 'web-uid', annotations } });
+      scene.sandboxes.clear();
+      for (const container of existing) scene.sandboxes.add(container);
+      for (let look = 0; look < 6; look++) await scene.pass(COLLECT_AFTER_MS / 2);
+    }
+
+    it('leases nothing for long', async () => {
+      await sweep(second, 'web-c2');
+      expect(scene.held).to.deep.equal([second]);
+    });
+
+    it('leases its address while its sandbox exists, or Multus or the runtime does not show the other one', async () => {
+      for (const existing of [[], ['web-c1'], ['web-c1', 'web-c2'], ['web-c3']]) {
+        await sweep(second, ...existing);
+        expect(scene.held, existing.join()).to.have.members([first, second]);
+      }
+      for (const reported of [first, '10.0.0.77', '']) {
+        await sweep(reported, 'web-c2');
+        expect(scene.held, reported).to.have.members([first, second]);
+      }
+    });
+
+    it('leases its address while the pod cannot be read', async () => {
+      scene.agent.api.before = ({ path }) => (path.includes('/pods/') ? { error: ABORTED, applied: false } : undefined);
+      await sweep(second, 'web-c2');
+      expect(scene.held).to.have.members([first, second]);
+    });
   });
 
   it('releases nothing, if the interface was added again meanwhile', async () => {

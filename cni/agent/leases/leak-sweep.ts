@@ -1,4 +1,5 @@
-import { hasUid, isTerminal } from '../../../api/pod.js';
+import { type Pod, hasUid, isTerminal, networkStatuses, reportedIPsOf } from '../../../api/pod.js';
+import { formatAddress } from '../../../addressing/address/address.js';
 import { type LeaseRecord, stateOf } from '../../../addressing/lease/lease.js';
 import { LeakCandidates } from '../../../addressing/lease/leak-candidates.js';
 import { findUnlessGone } from '../../../kube/absence.js';
@@ -37,24 +38,28 @@ const MAX_RELEASES_A_ROUND = 100;
 
 /**
  * Releases leases of pods that no longer exist: a DEL was lost, the node went down, or the agent stopped between a write and its answer.
- * A pod that was deleted by force may still run: its lease is kept while the network namespace of its sandbox exists.
- * Caches choose candidates in two rounds, a live read confirms that the pod is gone, and the write fails if the lease has changed.
+ * A pod that was deleted by force may still run: its lease is kept while the network namespace of its sandbox exists. A write of an earlier
+ * process may also arrive when the pod has another sandbox with another address: then its lease is released as well.
+ * Caches choose candidates in two rounds, a live read of the pod confirms it, and the write fails if the lease has changed.
  */
 export class LeakSweep {
   readonly #deps: LeakSweepDeps;
   readonly #candidates: LeakCandidates<'leaked'>;
+  /** Container IDs of the sandboxes that exist. */
+  #existing: ReadonlySet<string> = new Set();
   /** Names of the leases of deleted pods whose sandboxes exist. */
   #kept: ReadonlySet<string> = new Set();
 
   constructor(deps: LeakSweepDeps) {
     this.#deps = deps;
-    const leakOf = (lease: LeaseRecord) => (this.#looksLeaked(lease) ? 'leaked' : undefined);
+    const leakOf = (lease: LeaseRecord) =>
+      this.#looksLeaked(lease) || this.#successorsOf(lease).length > 0 ? 'leaked' : undefined;
     this.#candidates = new LeakCandidates({ leakOf, afterMs: deps.collectAfterMs, maxChecks: MAX_RELEASES_A_ROUND });
   }
 
   /** Runs one round. Failures are logged, and the lease is a candidate again later. */
   async round(signal: AbortSignal): Promise<void> {
-    const { own, pods, clock } = this.#deps;
+    const { own, pods, sandboxes, clock } = this.#deps;
     if (!own.hasSynced || !pods.hasSynced) {
       // the two rounds must have had complete caches
       this.#candidates.known.clear();
@@ -63,7 +68,8 @@ export class LeakSweep {
     const now = clock.now();
     own.prune();
     await this.#resolveUncertain(now, signal);
-    await this.#keepLeasesOfSandboxes();
+    this.#existing = await sandboxes.existing();
+    this.#keepLeasesOfSandboxes();
     const others = own.all().filter(({ metadata }) => !this.#kept.has(metadata.name));
     for (const { lease } of runAtOnce(this.#candidates.observe(others, now))) {
       if (signal.aborted) return;
@@ -74,10 +80,9 @@ export class LeakSweep {
   }
 
   /** Finds the leases that look leaked while their sandboxes exist. */
-  async #keepLeasesOfSandboxes(): Promise<void> {
-    const { own, sandboxes, metrics, log } = this.#deps;
-    const existing = await sandboxes.existing();
-    const kept = own.all().filter((lease) => existing.has(lease.containerID ?? '') && this.#looksLeaked(lease));
+  #keepLeasesOfSandboxes(): void {
+    const { own, metrics, log } = this.#deps;
+    const kept = own.all().filter((lease) => this.#hasSandbox(lease) && this.#looksLeaked(lease));
     for (const { metadata, owner, containerID } of kept.filter(({ metadata: { name } }) => !this.#kept.has(name))) {
       const message = 'keeping the lease of a pod that is gone: the network namespace of its sandbox exists';
       log.info({ lease: metadata.name, owner, containerID }, `${message}, so its containers may run`);
@@ -91,6 +96,27 @@ export class LeakSweep {
     if (owner?.kind !== 'Pod' || stateOf(lease) !== 'held') return false;
     const pod = this.#deps.pods.named(owner.namespace, owner.name);
     return pod === undefined || !isKnownAs(pod, owner.uid) || isTerminal(pod);
+  }
+
+  #hasSandbox({ containerID = '' }: LeaseRecord): boolean {
+    return this.#existing.has(containerID);
+  }
+
+  /** Returns the leases that another sandbox, which exists, holds for the same interface and family, if the sandbox of this one is gone. */
+  #successorsOf(lease: LeaseRecord): readonly LeaseRecord[] {
+    const { owner, containerID, interface: interfaceName, address } = lease;
+    if (owner?.kind !== 'Pod' || stateOf(lease) !== 'held' || containerID === undefined || this.#hasSandbox(lease))
+      return [];
+    const others = this.#deps.own.ofPod(owner.uid).filter((each) => stateOf(each) === 'held' && this.#hasSandbox(each));
+    return others.filter((each) => each.interface === interfaceName && each.address.family === address.family);
+  }
+
+  /** Whether the pod has another address instead. A sandbox may exist without a record, so Multus must report the other address, too. */
+  #isReplaced(lease: LeaseRecord, pod: Pod): boolean {
+    const attached = networkStatuses(pod).filter((each) => each.interface === lease.interface);
+    const reported = attached.flatMap(reportedIPsOf);
+    const isReported = (each: LeaseRecord) => reported.includes(formatAddress(each.address));
+    return !isReported(lease) && this.#successorsOf(lease).some(isReported);
   }
 
   async #releaseIfLeaked(lease: LeaseRecord, signal: AbortSignal): Promise<void> {
@@ -111,11 +137,12 @@ export class LeakSweep {
   }
 
   /** Returns why the pod no longer needs its address; undefined if it does. */
-  async #leakProof({ owner }: LeaseRecord, signal: AbortSignal): Promise<string | undefined> {
-    const { namespace = '', name = '', uid = '' } = owner ?? {};
+  async #leakProof(lease: LeaseRecord, signal: AbortSignal): Promise<string | undefined> {
+    const { namespace = '', name = '', uid = '' } = lease.owner ?? {};
     const pod = await findUnlessGone(this.#deps.client, PODS, { namespace, name }, { signal });
     if (pod === undefined || !hasUid(pod, uid)) return 'was deleted';
-    return isTerminal(pod) ? 'has ended' : undefined;
+    if (isTerminal(pod)) return 'has ended';
+    return this.#isReplaced(lease, pod) ? 'has another sandbox with another address' : undefined;
   }
 
   /** Resolves uncertain writes without a DEL. After this time they are applied or never will be. */

@@ -8,22 +8,22 @@ import type { Logger } from '../../../kube/log.js';
 import { messageOf } from '../../../kube/errors.js';
 import type { Attachment } from '../attachment.js';
 import { runtimeUidOf } from '../node-pods.js';
-import { type FreeAddressRequest, FreeAddressSearch } from './free-address-search.js';
-import { StickyAddressSearch, type StickyAddressSearchDeps } from './sticky-address-search.js';
+import { type AddressSearchRequest, type AddressSearchDeps, FreeAddressSearch } from './free-address-search.js';
+import { StickyAddressSearch } from './sticky-address-search.js';
 import { type PodLeaseRequest, listLeasesOfOwner } from './lease-writer.js';
 import { isHeldAt } from '../node-leases.js';
 import type { InterfaceRef } from '../request.js';
-import type { AddContext } from '../request-context.js';
+import type { AddContext } from '../request-queue.js';
 import { supersededError, addressTakenError, leasedMeanwhileError, notLeasableError } from './allocation-errors.js';
 
-export interface PodAllocationDeps extends StickyAddressSearchDeps {
+export interface PodAllocationDeps extends AddressSearchDeps {
   readonly nodeName: string;
   readonly log: Logger;
   readonly rules: LeaseRules;
 }
 
 /** The request of one ADD. */
-interface PodAllocationRequest extends Pick<FreeAddressRequest, 'pool' | 'candidates' | 'blocks'> {
+interface PodAllocationRequest extends Pick<AddressSearchRequest, 'pool' | 'candidates' | 'blocks'> {
   readonly attachment: Attachment;
   /** An ADD of a later sandbox of the pod, or its DEL, may have changed any lease read before. */
   readonly call: AddContext;

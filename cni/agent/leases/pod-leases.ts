@@ -13,10 +13,11 @@ import { abortable } from '../../../kube/transport/deadline.js';
 import type { AgentConfig } from '../../../process/config/agent-config.js';
 import type { InformerRegistry } from '../../../kube/informers/informers.js';
 import type { Metrics } from '../../../process/metrics.js';
+import { PeriodicTask } from '../../../process/periodic-task.js';
 import type { Attachment } from '../attachment.js';
 import { type Grant, grantedAddress } from '../result.js';
 import type { PoolLookup } from '../pool-lookup.js';
-import { type AddContext, type RequestContext, waitIdle } from '../request-context.js';
+import { type AddContext, type RequestContext, waitIdle } from '../request-queue.js';
 import { type InterfaceRef, sandboxInterfaceKey } from '../request.js';
 import type { Sandboxes } from '../sandboxes.js';
 import { CniCode, CniError, readResult } from '../cni-error.js';
@@ -57,22 +58,23 @@ export class PodLeases {
   readonly #blocks: NodeBlocks | undefined;
   readonly #sweep: LeakSweep;
   readonly #metrics: PodLeaseMetrics;
-  readonly #abort = new AbortController();
-  #rounds: Promise<void> | undefined;
+  readonly #rounds: PeriodicTask;
 
   constructor(deps: PodLeasesDeps) {
     const { client, informers, nodeName, clock, config } = deps;
+    const { maxStalenessMs, collectAfterMs, featureGates } = config;
     this.#deps = deps;
     this.#metrics = createPodLeaseMetrics(deps.metrics);
-    this.#own = new NodeLeases(informers, nodeName, clock);
-    this.#blocks = config.featureGates.nodeBlocks ? createNodeBlocks(deps, this.#own) : undefined;
+    this.#own = new NodeLeases(informers, nodeName, clock, collectAfterMs);
+    this.#blocks = featureGates.nodeBlocks ? createNodeBlocks(deps, this.#own) : undefined;
     const parts = { own: this.#own, metrics: this.#metrics };
     this.#writer = new LeaseWriter({ ...parts, client, uses: this.#blocks?.uses, clock });
-    const { maxStalenessMs, collectAfterMs, featureGates } = config;
     const rules = { maxStalenessMs, stickyMAC: featureGates.stickyMAC };
     this.#allocation = { ...deps, ...parts, writer: this.#writer, rules };
     this.#candidates = deps.candidates ?? createCandidates(deps);
     this.#sweep = new LeakSweep({ ...deps, ...parts, writer: this.#writer, collectAfterMs });
+    const pauseMs = collectIntervalMs(collectAfterMs);
+    this.#rounds = new PeriodicTask({ clock, pauseMs, run: (signal) => this.#round(signal) });
   }
 
   /** Whether the leases of this node are known. */
@@ -83,13 +85,12 @@ export class PodLeases {
   start(): void {
     this.#deps.informers.start();
     this.#blocks?.start();
-    this.#rounds ??= this.#sweepForEver(this.#abort.signal);
+    this.#rounds.start();
   }
 
   /** Resolves when nothing more is written, except by requests that still run. */
   async stop(): Promise<void> {
-    this.#abort.abort();
-    await this.#rounds;
+    await this.#rounds.stop();
     await this.#blocks?.stop();
     await this.#candidates.stop();
   }
@@ -186,19 +187,14 @@ export class PodLeases {
     await waitIdle(call, synced);
   }
 
-  async #sweepForEver(signal: AbortSignal): Promise<void> {
-    const { clock, log, config } = this.#deps;
-    const roundMs = collectIntervalMs(config.collectAfterMs);
-    while (!signal.aborted) {
-      try {
-        await this.#sweep.round(signal);
-        await this.#candidates.prune();
-      } catch (error) {
-        log.error({ err: error }, `cannot search for leaked leases: ${messageOf(error)}`);
-      }
-      this.#metrics.held(this.#own.held);
-      await clock.sleep(roundMs, signal);
+  async #round(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#sweep.round(signal);
+      await this.#candidates.prune();
+    } catch (error) {
+      this.#deps.log.error({ err: error }, `cannot search for leaked leases: ${messageOf(error)}`);
     }
+    this.#metrics.held(this.#own.held);
   }
 }
 

@@ -1,4 +1,3 @@
-import type { LeaseOwner } from '../../../api/address-lease.js';
 import type { Family } from '../../../addressing/address/address.js';
 import {
   type Availability,
@@ -8,24 +7,15 @@ import {
   isSticky,
   stateOf,
 } from '../../../addressing/lease/lease.js';
-import { byPreferenceOf } from '../../../addressing/lease/lease-preference.js';
+import { byPreferenceOf } from '../../../addressing/lease/lease-record.js';
 import { subnetOf } from '../../../addressing/pool/pool.js';
-import type { Client } from '../../../kube/client.js';
 import { isNewer } from '../../../api/meta.js';
 import { listCachedLeases } from './lease-writer.js';
-import type { FreeAddressRequest, FreeAddressSearchDeps } from './free-address-search.js';
+import type { AddressSearchRequest, AddressSearchDeps } from './free-address-search.js';
 import { reservationTakenError } from './allocation-errors.js';
 
-export interface StickyAddressSearchDeps extends FreeAddressSearchDeps {
-  readonly client: Pick<Client, 'listAs'>;
-}
-
-/** The pool and the MAC address to search, and the lease to create. */
-interface StickyAddressRequest extends Omit<FreeAddressRequest, 'blocks'> {
-  /** The pod's MAC address: lower case, with colons. */
-  readonly mac: string;
-  readonly owner: LeaseOwner;
-}
+/** With the MAC address of the pod: lower case, with colons. */
+type StickyRequest = AddressSearchRequest & { readonly mac: string };
 
 /** How often to retry when another writer changes the lease first. */
 const MAX_CONFLICTS = 3;
@@ -36,12 +26,12 @@ const MAX_CONFLICTS = 3;
  * the API server's cache.
  */
 export class StickyAddressSearch {
-  readonly #deps: StickyAddressSearchDeps;
-  readonly #search: StickyAddressRequest;
+  readonly #deps: AddressSearchDeps;
+  readonly #search: StickyRequest;
   /** Leases of both families. */
   #listed: Promise<readonly LeaseRecord[]> | undefined;
 
-  constructor(deps: StickyAddressSearchDeps, search: StickyAddressRequest) {
+  constructor(deps: AddressSearchDeps, search: StickyRequest) {
     this.#deps = deps;
     this.#search = search;
   }

@@ -6,7 +6,7 @@ import { IPS_ALLOCATED, MIGRATION_LABEL, NETWORKS_ANNOTATION } from '../../../ap
 import { interfaceNameOf, parseNetworkSelections } from '../../../api/networks/network-selection.js';
 import type { Pod } from '../../../api/pod.js';
 import type { Attachment } from '../attachment.js';
-import type { RequestContext } from '../request-context.js';
+import type { RequestContext } from '../request-queue.js';
 import { ClaimedAddresses } from '../claims/claimed-addresses.js';
 import { NodePods, transformNodePod } from '../node-pods.js';
 import { PoolLookup } from '../pool-lookup.js';

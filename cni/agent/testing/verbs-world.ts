@@ -1,4 +1,4 @@
-import type { RequestContext } from '../request-context.js';
+import type { RequestContext } from '../request-queue.js';
 import { expect } from 'chai';
 import type { AddressPool } from '../../../api/address-pool.js';
 import type { IPAMClaim } from '../../../api/ipam-claim.js';

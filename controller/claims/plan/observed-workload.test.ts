@@ -38,7 +38,7 @@ describe('the spec of an owner', () => {
       servesPrimaryNetworks: false,
       maxClaims: COUNT,
       restoreWaitMs: 0,
-      now: 0,
+      ...{ now: 0, earliestNow: 0 },
     };
     const observe = (caches = cachesOf({ nads: [BLUE] })) =>
       observeWorkload(`${NAMESPACE}/vm1`, workload, caches, limits);

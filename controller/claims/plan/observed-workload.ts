@@ -42,8 +42,10 @@ export interface ObservedWorkload {
   maxClaims: number;
   /** How long a restored claim waits for its owner, from its creation. */
   restoreWaitMs: number;
-  /** The time of day: it is compared with times that others wrote, and written into claims. */
+  /** The time of day, which is written into claims. */
   now: number;
+  /** The earlier one of the time of day and the monotonic clock: it ends no wait early if a clock is set forward, or was ahead at the start. */
+  earliestNow: number;
   vm: ObservedVm | undefined;
   vmi: ObservedVmi | undefined;
   /** Launcher pods with networks that a VMI of this name, of any UID, controls, and those that no VMI controls but that refer to a claim. */

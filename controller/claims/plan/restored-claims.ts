@@ -53,12 +53,12 @@ export function waitsForOwner(
 /** Keeps a restored claim, and so its addresses, for a VM that is restored later. */
 export function keepRestored(owned: OwnedClaim, observed: ObservedWorkload): Action {
   const { claim, owner } = owned;
-  const { now, restoreWaitMs } = observed;
+  const { earliestNow, restoreWaitMs } = observed;
   const claimName = claim.metadata.name;
   if (isInUse(owned, observed)) {
     return { kind: 'wait', claimName, reason: 'it was restored, but a launcher of an earlier VM may use it' };
   }
-  const leftMs = Date.parse(claim.metadata.creationTimestamp ?? '') + restoreWaitMs - now;
+  const leftMs = Date.parse(claim.metadata.creationTimestamp ?? '') + restoreWaitMs - earliestNow;
   if (leftMs <= 0) {
     const reason =
       `it was restored, and no ${owner.kind} ${owner.name} has needed it for ${restoreWaitMs / 1000} s ` +

@@ -26,7 +26,7 @@ export function syncDependencies(listers: Listers, client: Client): SyncDependen
     servesPrimaryNetworks: false,
     maxClaims: 32,
     restoreWaitMs: 3_600_000,
-    clock: { wall: () => Date.parse(NOW) },
+    clock: { now: () => Date.parse(NOW), wall: () => Date.parse(NOW) },
     kubevirt: KNOWN_KUBEVIRT,
     events: { event: () => undefined },
     metrics: { decided: () => undefined, failed: () => undefined, notified: () => undefined },

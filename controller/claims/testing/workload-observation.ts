@@ -79,7 +79,7 @@ export function observationOf(given: WorkloadScenario): ObservedWorkload {
     servesPrimaryNetworks: given.servesPrimaryNetworks ?? false,
     maxClaims: given.maxClaims ?? 32,
     restoreWaitMs: given.restoreWaitMs ?? 3_600_000,
-    now: Date.parse(NOW),
+    ...{ now: Date.parse(NOW), earliestNow: Date.parse(NOW) },
   });
 }
 

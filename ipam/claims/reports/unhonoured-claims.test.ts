@@ -6,7 +6,7 @@ import { ManualClock } from '../../../test/manual-clock.js';
 import { claim } from '../../../test/objects/workload-objects.js';
 import type { Resolution } from '../../../addressing/directory/resolution.js';
 import type { ClaimPod } from '../running/claim-pods.js';
-import { UnhonouredClaims, unhonouredPods } from './unhonoured-claims.js';
+import { reportUnhonouredClaims } from './unhonoured-claims.js';
 
 const START = Date.UTC(2026, 0, 1);
 const AFTER_MS = 60_000;
@@ -14,60 +14,8 @@ const FOREIGN: Resolution = { kind: 'foreign', message: 'NAD vms/blue delegates 
 
 function pod(name: string, more: Partial<ClaimPod> = {}): ClaimPod {
   const metadata = { name, namespace: 'vms', uid: `${name}-uid` };
-  return { metadata, isTerminal: false, claims: ['vm1.data'], scheduledAt: START, ...more };
+  return { metadata, isTerminal: false, claims: ['vm1.data'], hasNode: true, ...more };
 }
-
-describe('a claim that no IPAM honours', () => {
-  const message =
-    'IPAMClaim vm1.data got no address within 60 s after the start of pod p: NAD vms/blue delegates IPAM to host-local, ' +
-    'and no other IPAM honours the claim. Let the NAD delegate IPAM to "holdfast" or to another IPAM that honours claims, ' +
-    'add spec.guest to the AddressPool of a network whose NADs have no IPAM, or remove allowPersistentIPs from the config of the NAD';
-  const leaving = { ...pod('p'), metadata: { ...pod('p').metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
-  const rows: {
-    name: string;
-    seconds?: number;
-    claim?: IPAMClaim;
-    pod?: ClaimPod;
-    resolution?: Resolution;
-    told: boolean;
-  }[] = [
-    { name: 'is reported once its pod has waited for a minute', told: true },
-    { name: 'is not reported earlier', seconds: 59.999, told: false },
-    { name: 'is reported even if its status lacks fields', claim: { ...claim(), status: {} }, told: true },
-    { name: 'is not reported if it has addresses', claim: claim({ ips: ['10.0.0.5/24'] }), told: false },
-    { name: 'is not reported while it is being deleted', claim: claim({ deleting: true }), told: false },
-    {
-      name: 'is not reported if Holdfast has no pool for its network',
-      resolution: { kind: 'unserved', message: '' },
-      told: false,
-    },
-    { name: 'is not reported if a pool serves it', resolution: { kind: 'served', pool: {} as never }, told: false },
-    {
-      name: 'is not reported while its pod has no node',
-      pod: { metadata: pod('p').metadata, isTerminal: false, claims: ['vm1.data'] },
-      told: false,
-    },
-    {
-      name: 'is not reported for a launcher that does not reference it',
-      pod: pod('p', { claims: [], vmi: { name: 'vm1', uid: 'vmi-uid' } }),
-      told: false,
-    },
-    { name: 'is not reported for a pod that is being deleted', pod: leaving, told: false },
-  ];
-  for (const row of rows) {
-    it(row.name, () => {
-      const now = START + (row.seconds ?? 60) * 1_000;
-      const situation = {
-        claim: row.claim ?? claim(),
-        pods: [row.pod ?? pod('p')],
-        resolution: row.resolution ?? FOREIGN,
-        now,
-      };
-      const messages = unhonouredPods(situation, AFTER_MS).map((use) => use.message);
-      expect(messages).to.deep.equal(row.told ? [message] : []);
-    });
-  }
-});
 
 describe('reports of claims that no IPAM honours', () => {
   const clock = () => new ManualClock(START);
@@ -75,17 +23,20 @@ describe('reports of claims that no IPAM honours', () => {
   class Bed {
     readonly clock = clock();
     readonly events: string[] = [];
+    readonly messages: string[] = [];
     claims: IPAMClaim[] = [claim()];
     claimPods: ClaimPod[] = [];
     open = true;
     resolve: (claim: Pick<IPAMClaim, 'metadata'>) => Resolution = () => FOREIGN;
-    readonly unhonoured = new UnhonouredClaims({
+    readonly unhonoured = reportUnhonouredClaims({
       claims: { list: () => this.claims },
       pods: { podsOf: () => this.claimPods },
       directory: { resolve: (one) => this.resolve(one) },
       events: {
-        event: ({ kind, metadata }: EventSubject, type, reason, text) =>
-          void this.events.push(`${type} ${reason} on ${kind} ${metadata.name}: ${/pod (\S+):/.exec(text)?.[1] ?? ''}`),
+        event: ({ kind, metadata }: EventSubject, type, reason, text) => {
+          this.messages.push(text);
+          this.events.push(`${type} ${reason} on ${kind} ${metadata.name}: ${/pod (\S+):/.exec(text)?.[1] ?? ''}`);
+        },
       },
       clock: this.clock,
       log: silentLogger,
@@ -110,14 +61,51 @@ describe('reports of claims that no IPAM honours', () => {
     `Warning IPAMClaimNotHonoured on VirtualMachine vm1: ${name}`,
   ];
 
+  it('say what to do', async () => {
+    bed.claimPods = [pod('p')];
+    await bed.until(59);
+    expect(bed.messages).to.deep.equal([]);
+    await bed.until(70);
+    expect(bed.messages[0]).to.equal(
+      'IPAMClaim vm1.data got no address within 60 s after the start of pod p: NAD vms/blue delegates IPAM to host-local, ' +
+        'and no other IPAM honours the claim. Let the NAD delegate IPAM to "holdfast" or to another IPAM that honours claims, ' +
+        'add spec.guest to the AddressPool of a network whose NADs have no IPAM, or remove allowPersistentIPs from the config of the NAD',
+    );
+  });
+
+  const { hasNode: _none, ...unbound } = pod('p');
+  const leaving = { ...pod('p'), metadata: { ...pod('p').metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
+  const rows: { name: string; claim?: IPAMClaim; pod?: ClaimPod; resolution?: Resolution; told?: true }[] = [
+    { name: 'are made even if the status of the claim lacks fields', claim: { ...claim(), status: {} }, told: true },
+    { name: 'are not made if it has addresses', claim: claim({ ips: ['10.0.0.5/24'] }) },
+    { name: 'are not made while it is being deleted', claim: claim({ deleting: true }) },
+    { name: 'are not made if Holdfast has no pool for its network', resolution: { kind: 'unserved', message: '' } },
+    { name: 'are not made if a pool serves it', resolution: { kind: 'served', pool: {} as never } },
+    { name: 'are not made while its pod has no node', pod: unbound },
+    {
+      name: 'are not made for a launcher that does not reference it',
+      pod: pod('p', { claims: [], vmi: { name: 'vm1', uid: 'vmi-uid' } }),
+    },
+    { name: 'are not made for a pod that is being deleted', pod: leaving },
+  ];
+  for (const row of rows) {
+    it(row.name, async () => {
+      bed.claims = [row.claim ?? claim()];
+      bed.claimPods = [row.pod ?? pod('p')];
+      bed.resolve = () => row.resolution ?? FOREIGN;
+      await bed.until(300);
+      expect(bed.events).to.deep.equal(row.told ? about('p') : []);
+    });
+  }
+
   it('go to the claim and its VM, once for each pod', async () => {
     bed.claimPods = [pod('p')];
     await bed.until(300);
     expect(bed.events).to.deep.equal(about('p'));
-    bed.claimPods = [pod('p'), pod('q', { scheduledAt: START + 300_000 })];
+    bed.claimPods = [pod('p'), pod('q')];
     await bed.until(355);
     expect(bed.events).to.have.length(2);
-    await bed.until(365);
+    await bed.until(375);
     expect(bed.events).to.deep.equal([...about('p'), ...about('q')]);
   });
 

@@ -9,47 +9,12 @@ import { type LastingProblem, LastingReports } from '../../../process/lasting-re
 import { checkIntervalMs } from '../../../process/periodic-task.js';
 import type { PersistentIPsGate } from '../../../cluster/persistent-ips-gate.js';
 import type { PoolDirectory } from '../../../addressing/directory/directory.js';
-import type { Resolution } from '../../../addressing/directory/resolution.js';
-import type { ClaimPod, ClaimPods } from '../running/claim-pods.js';
+import type { ClaimPods } from '../running/claim-pods.js';
 import { claimEventSubjects } from '../../../cluster/event-subjects.js';
-
-/** What decides whether a claim is honoured. */
-interface HonourCheck {
-  readonly claim: IPAMClaim;
-  readonly pods: readonly ClaimPod[];
-  readonly resolution: Resolution;
-  /** Milliseconds since the epoch. */
-  readonly now: number;
-}
-
-/** A pod whose claim gets no address. */
-interface UnhonouredPod {
-  readonly pod: ClaimPod;
-  readonly message: string;
-}
 
 const REMEDY =
   'Let the NAD delegate IPAM to "holdfast" or to another IPAM that honours claims, add spec.guest to the AddressPool of a network whose ' +
   'NADs have no IPAM, or remove allowPersistentIPs from the config of the NAD';
-
-/**
- * Returns the pods that reference a claim of another IPAM and have had a node for `afterMs` while the claim has no address. A pod without a node does not count,
- * because no IPAM need have seen it.
- */
-export function unhonouredPods({ claim, pods, resolution, now }: HonourCheck, afterMs: number): UnhonouredPod[] {
-  const { name } = claim.metadata;
-  const ips = claim.status?.ips ?? [];
-  if (resolution.kind !== 'foreign' || ips.length > 0 || isBeingDeleted(claim)) return [];
-  const isLate = ({ scheduledAt = Infinity }: ClaimPod) => now - scheduledAt >= afterMs;
-  return pods
-    .filter((pod) => pod.claims.includes(name) && !isBeingDeleted(pod) && isLate(pod))
-    .map((pod) => ({
-      pod,
-      message:
-        `IPAMClaim ${name} got no address within ${afterMs / 1000} s after the start of pod ${pod.metadata.name}: ` +
-        `${resolution.message}, and no other IPAM honours the claim. ${REMEDY}`,
-    }));
-}
 
 interface UnhonouredDeps {
   readonly claims: Pick<Cache<IPAMClaim>, 'list'>;
@@ -62,44 +27,45 @@ interface UnhonouredDeps {
   readonly config: { readonly unhonouredAfterMs: number };
 }
 
-/** Reports claims that no IPAM honours, for each pod. */
-export class UnhonouredClaims extends LastingReports<IPAMClaim> {
-  readonly #deps: UnhonouredDeps;
+/**
+ * Creates the reports of claims of another IPAM that have no address although a pod that references them has had a node for some time. A pod without a
+ * node does not count, because no IPAM need have seen it.
+ */
+export function reportUnhonouredClaims(deps: UnhonouredDeps): LastingReports<IPAMClaim> {
+  const { clock, gate, claims, log, config } = deps;
+  const { unhonouredAfterMs: afterMs } = config;
+  return new LastingReports({
+    ...{ clock, gate, afterMs, pauseMs: checkIntervalMs(afterMs), objects: () => claims.list() },
+    problemsOf: (claim) => {
+      try {
+        return problemsOf(claim, deps);
+      } catch (error) {
+        log.error({ claim: objectKey(claim), err: error }, 'cannot check whether the claim is honoured');
+        return [];
+      }
+    },
+  });
+}
 
-  constructor(deps: UnhonouredDeps) {
-    const { clock, gate, claims, config } = deps;
-    super({
-      ...{ clock, gate, afterMs: 0, pauseMs: checkIntervalMs(config.unhonouredAfterMs) },
-      objects: () => claims.list(),
-      problemsOf: (claim) => this.#problemsOf(claim),
-    });
-    this.#deps = deps;
-  }
+function problemsOf(claim: IPAMClaim, deps: UnhonouredDeps): LastingProblem[] {
+  if ((claim.status?.ips ?? []).length > 0 || isBeingDeleted(claim)) return [];
+  const waiting = deps.pods
+    .podsOf(claim)
+    .filter((pod) => pod.claims.includes(claim.metadata.name) && pod.hasNode === true && !isBeingDeleted(pod));
+  const resolution = waiting.length > 0 ? deps.directory.resolve(claim) : undefined;
+  if (resolution?.kind !== 'foreign') return [];
+  return waiting.map(({ metadata }) => ({
+    key: `${claim.metadata.uid ?? ''}/${metadata.uid ?? ''}`,
+    report: () => report(claim, { pod: metadata.name, why: resolution.message }, deps),
+  }));
+}
 
-  #problemsOf(claim: IPAMClaim): LastingProblem[] {
-    try {
-      return this.#unhonouredPodsOf(claim).map((use) => ({
-        key: `${claim.metadata.uid ?? ''}/${use.pod.metadata.uid ?? ''}`,
-        report: () => this.#report(claim, use),
-      }));
-    } catch (error) {
-      this.#deps.log.error({ claim: objectKey(claim), err: error }, 'cannot check whether the claim is honoured');
-      return [];
-    }
-  }
-
-  #unhonouredPodsOf(claim: IPAMClaim): UnhonouredPod[] {
-    const { pods, directory, clock, config } = this.#deps;
-    const claimPods = pods.podsOf(claim);
-    if (claimPods.length === 0) return [];
-    const check = { claim, pods: claimPods, resolution: directory.resolve(claim), now: clock.wall() };
-    return unhonouredPods(check, config.unhonouredAfterMs);
-  }
-
-  #report(claim: IPAMClaim, { pod, message }: UnhonouredPod): void {
-    const { events, log } = this.#deps;
-    log.warn({ claim: objectKey(claim), pod: pod.metadata.name }, message);
-    for (const subject of claimEventSubjects(claim))
-      events.event(subject, 'Warning', EventReason.ClaimNotHonoured, message);
-  }
+function report(claim: IPAMClaim, { pod, why }: Record<'pod' | 'why', string>, deps: UnhonouredDeps): void {
+  const { events, log, config } = deps;
+  const message =
+    `IPAMClaim ${claim.metadata.name} got no address within ${config.unhonouredAfterMs / 1000} s after the start of pod ${pod}: ` +
+    `${why}, and no other IPAM honours the claim. ${REMEDY}`;
+  log.warn({ claim: objectKey(claim), pod }, message);
+  for (const subject of claimEventSubjects(claim))
+    events.event(subject, 'Warning', EventReason.ClaimNotHonoured, message);
 }

@@ -2,14 +2,7 @@ import { type IPAMClaim, isWorkloadClaim } from '../../../api/ipam-claim.js';
 import { omitUndefined } from '../../../api/json.js';
 import { type KubeObject, type ObjectMeta, controllerOf, joinKey, objectKey } from '../../../api/meta.js';
 import { mayReferToClaims, networkSelectionsOf } from '../../../api/networks/network-selection.js';
-import {
-  LAUNCHER_SELECTOR,
-  type Pod,
-  controllingVmi,
-  isTerminal,
-  scheduledTime,
-  staticPodUidOf,
-} from '../../../api/pod.js';
+import { LAUNCHER_SELECTOR, type Pod, controllingVmi, isTerminal, staticPodUidOf } from '../../../api/pod.js';
 import { LAUNCHER_LABEL, LAUNCHER_LABEL_VALUE } from '../../../api/names.js';
 import { intern } from '../../../cluster/share.js';
 import { datedMetadataOf, identityMetadataOf } from '../../../cluster/metadata.js';
@@ -37,8 +30,8 @@ export interface ClaimPod extends KubeObject {
   vmi?: { name: string; uid: string };
   /** The user who created the pod, if recorded: see {@link creatorOf}. */
   creator?: string;
-  /** When the pod was bound to its node, in ms since the epoch. */
-  scheduledAt?: number;
+  /** It is bound to a node. */
+  hasNode?: boolean;
   /** Its interfaces on NADs with addresses, as Multus reports them: see {@link packInterfaces}. */
   interfaces?: string;
 }
@@ -82,7 +75,7 @@ export function transformClaimPod(pod: Pod): ClaimPod {
           isRunning: pod.status?.phase === 'Running',
           interfaces: packInterfaces(pod),
           vmi,
-          scheduledAt: scheduledTime(pod),
+          hasNode: pod.spec?.nodeName ? true : undefined,
         });
   const staticUid = staticPodUidOf(pod);
   if (staticUid !== undefined) small.staticUid = staticUid;
@@ -161,10 +154,10 @@ function isUnchanged(one: ClaimPod, other: ClaimPod): boolean {
   return comparisonKey(one) === comparisonKey(other);
 }
 
-function comparisonKey({ metadata, isTerminal, isRunning, vmi, scheduledAt, ...rest }: ClaimPod): string {
+function comparisonKey({ metadata, isTerminal, isRunning, vmi, hasNode, ...rest }: ClaimPod): string {
   const { claims, interfaces, creator } = rest;
   const deleting = metadata.deletionTimestamp !== undefined;
-  return JSON.stringify([isTerminal, isRunning, deleting, vmi, scheduledAt, claims, interfaces, creator]);
+  return JSON.stringify([isTerminal, isRunning, deleting, vmi, hasNode, claims, interfaces, creator]);
 }
 
 /** True for a pod that waits for the addresses of the claim, so that it has none of them before the claim shows them. */

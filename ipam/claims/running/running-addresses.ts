@@ -2,10 +2,16 @@ import { type IPAMClaim, claimNadOf, claimOwnerOf, isWorkloadClaim } from '../..
 import { isBeingDeleted } from '../../../api/meta.js';
 import { AllocationReason, type RefusalReason } from '../../../api/names.js';
 import { claimInterfaces } from '../../../api/vm-claims.js';
-import { type Address, formatAddress, sameAddress } from '../../../addressing/address/address.js';
+import {
+  type Address,
+  FAMILIES,
+  formatAddress,
+  formatAddresses,
+  sameAddress,
+} from '../../../addressing/address/address.js';
 import type { AllocationRefusal } from '../../../addressing/allocator/allocator.js';
 import { type LeaseRecord, isHeldByPod } from '../../../addressing/lease/lease.js';
-import { type Pool, subnetOf } from '../../../addressing/pool/pool.js';
+import { type Pool, isLeasable } from '../../../addressing/pool/pool.js';
 import { parseAddressList, readShownAddresses } from '../shown/claim-addresses.js';
 import type { ClaimPod } from './claim-pods.js';
 import { unpackInterfaces } from './reported-interfaces.js';
@@ -86,7 +92,8 @@ function attachmentOf(pod: ClaimPod, { claim, pool, leasesOf }: RunningInput): A
 /** True if the pod reports other addresses of the families that the claim shows, and the pod or the claim holds a lease of each. */
 function hasOthers({ reported, leases }: Attachment, shown: readonly Address[], { held, pool }: RunningInput): boolean {
   const read = parseAddressList(reported);
-  if (!read.ok || read.addresses.length !== shown.length || textOf(read.addresses) === textOf(shown)) return false;
+  if (!read.ok || read.addresses.length !== shown.length || formatAddresses(read.addresses) === formatAddresses(shown))
+    return false;
   const known = [...leases, ...held].filter((lease) => lease.addressSpace === pool.addressSpace);
   return read.addresses.every(
     (address, index) =>
@@ -138,10 +145,10 @@ function commonAddresses(attachments: readonly Attachment[], pool: Pool): Runnin
   }
   const [first, ...others] = found;
   if (first === undefined) return NONE;
-  const other = others.find(({ addresses }) => textOf(addresses) !== textOf(first.addresses));
+  const other = others.find(({ addresses }) => formatAddresses(addresses) !== formatAddresses(first.addresses));
   if (other !== undefined) {
     const message =
-      `pod ${first.name} runs with ${textOf(first.addresses)}, and pod ${other.name} with ${textOf(other.addresses)}: ` +
+      `pod ${first.name} runs with ${formatAddresses(first.addresses)}, and pod ${other.name} with ${formatAddresses(other.addresses)}: ` +
       'the claim gets the addresses of the one that remains';
     return refuse(AllocationReason.Conflict, message);
   }
@@ -151,15 +158,7 @@ function commonAddresses(attachments: readonly Attachment[], pool: Pool): Runnin
 /** Returns the first address of each family, IPv4 first. */
 function firstOfFamilies(leases: readonly LeaseRecord[]): readonly Address[] {
   const addresses = leases.map(({ address }) => address);
-  return ([4, 6] as const).flatMap((family) => addresses.find((address) => address.family === family) ?? []);
-}
-
-function isLeasable(pool: Pool, address: Address): boolean {
-  return subnetOf(pool, address)?.leasable.has(address.value) ?? false;
-}
-
-function textOf(addresses: readonly Address[]): string {
-  return addresses.map(formatAddress).join(', ');
+  return FAMILIES.flatMap((family) => addresses.find((address) => address.family === family) ?? []);
 }
 
 function refuse(reason: RefusalReason, message: string): RunningAddresses {

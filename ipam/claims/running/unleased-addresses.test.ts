@@ -12,7 +12,7 @@ import { claim } from '../../../test/objects/workload-objects.js';
 import { readLease } from '../../../addressing/lease/lease.js';
 import { PoolDirectory } from '../../../addressing/directory/directory.js';
 import type { ClaimPod } from './claim-pods.js';
-import { UnleasedAddresses } from './unleased-addresses.js';
+import { reportUnleasedAddresses } from './unleased-addresses.js';
 
 const START = Date.UTC(2026, 0, 1);
 const NETWORKS = [nad('vms/blue', holdfastConfig()), nad('vms/other', { name: 'other', type: 'bridge' })];
@@ -40,7 +40,7 @@ describe('the addresses of running launchers', () => {
   let counts: number[];
   let pods: ClaimPod[];
   let leases: AddressLease[];
-  let report: UnleasedAddresses;
+  let report: ReturnType<typeof reportUnleasedAddresses>;
 
   beforeEach(() => {
     clock = new ManualClock(START);
@@ -52,7 +52,7 @@ describe('the addresses of running launchers', () => {
     claims.set(claim());
     const networks = cacheOf(NETWORKS);
     const pools = cacheOf([adminPool('blue', { cidr: '10.0.0.0/29' })]);
-    report = new UnleasedAddresses({
+    report = reportUnleasedAddresses({
       pods: { list: () => pods },
       claims,
       networks,

@@ -39,80 +39,73 @@ interface UnleasedAddressDeps {
 type Launcher = ClaimPod & { readonly vmi: NonNullable<ClaimPod['vmi']> };
 
 /**
- * Reports running VMs with addresses of a pool that are not leased to them, as after etcd was restored from a backup. Another workload may have the same
- * address, or get it. Only the VM without the lease is told, because users can write what Multus reports of their own pods.
+ * Creates the reports of running VMs with addresses of a pool that are not leased to them, as after etcd was restored from a backup. Another workload may
+ * have the same address, or get it. Only the VM without the lease is told, because users can write what Multus reports of their own pods.
  */
-export class UnleasedAddresses extends LastingReports<ClaimPod> {
-  readonly #deps: UnleasedAddressDeps;
+export function reportUnleasedAddresses(deps: UnleasedAddressDeps): LastingReports<ClaimPod> {
+  const { pods, clock, log, config, count } = deps;
+  return new LastingReports({
+    // a cache may lag, and a lease may change its owner
+    ...{ clock, count, afterMs: config.collectAfterMs, pauseMs: collectIntervalMs(config.collectAfterMs) },
+    objects: () => pods.list(),
+    problemsOf: (pod) => {
+      if (!isRunningLauncher(pod)) return [];
+      try {
+        return unpackInterfaces(pod.interfaces).flatMap((reported) => unleasedOf(pod, reported, deps));
+      } catch (error) {
+        log.error({ pod: objectKey(pod), err: error }, 'cannot check whether its addresses are leased');
+        return [];
+      }
+    },
+  });
+}
 
-  constructor(deps: UnleasedAddressDeps) {
-    const { pods, clock, config, count } = deps;
-    super({
-      // a cache may lag, and a lease may change its owner
-      ...{ clock, count, afterMs: config.collectAfterMs, pauseMs: collectIntervalMs(config.collectAfterMs) },
-      objects: () => pods.list(),
-      problemsOf: (pod) => this.#unleasedOf(pod),
+function unleasedOf(launcher: Launcher, { nad, ips }: ReportedInterface, deps: UnleasedAddressDeps): LastingProblem[] {
+  const { networks, directory, book } = deps;
+  const { namespace = '', name, uid = '' } = launcher.metadata;
+  const parsed = networks.get(nad);
+  if (parsed?.delegation.kind !== 'holdfast' || !parsed.config.ok) return [];
+  // whether it serves the namespace or not: the launcher has the address
+  const user = { namespace, network: parsed.config.network.name, nad, keepsPool: true };
+  const resolution = directory.resolveUser(user);
+  if (resolution.kind !== 'served') return [];
+  const { pool } = resolution;
+  return readableAddresses(ips)
+    .filter((address) => subnetOf(pool, address) !== undefined)
+    .flatMap((address) => {
+      const lease = book.get(leaseName(pool.addressSpace, address));
+      const owner = lease !== undefined && stateOf(lease) === 'held' ? lease.owner : undefined;
+      if (owner !== undefined && ownersOf(launcher, deps).has(owner.uid)) return [];
+      const danger = owner === undefined ? 'not leased: another workload may get it' : 'leased to another workload';
+      const message =
+        `Launcher ${name} has address ${formatAddress(address)} of AddressPool ${pool.name}, which is ${danger}. ` +
+        'Restart the VM: it then gets the addresses of its claim';
+      const key = `${uid}/${pool.addressSpace}/${formatAddress(address)}`;
+      return [{ key, report: () => report(launcher, message, deps) }];
     });
-    this.#deps = deps;
-  }
+}
 
-  #unleasedOf(pod: ClaimPod): LastingProblem[] {
-    if (!isRunningLauncher(pod)) return [];
-    try {
-      return unpackInterfaces(pod.interfaces).flatMap((reported) => this.#unleased(pod, reported));
-    } catch (error) {
-      this.#deps.log.error({ pod: objectKey(pod), err: error }, 'cannot check whether its addresses are leased');
-      return [];
-    }
-  }
+/** The UIDs of the pod and of the claims of its VM. */
+function ownersOf(launcher: Launcher, deps: UnleasedAddressDeps): Set<string | undefined> {
+  return new Set([launcher.metadata.uid, ...claimsOf(launcher, deps).map((claim) => claim.metadata.uid)]);
+}
 
-  #unleased(launcher: Launcher, { nad, ips }: ReportedInterface): LastingProblem[] {
-    const { networks, directory, book } = this.#deps;
-    const { namespace = '', name, uid = '' } = launcher.metadata;
-    const parsed = networks.get(nad);
-    if (parsed?.delegation.kind !== 'holdfast' || !parsed.config.ok) return [];
-    // whether it serves the namespace or not: the launcher has the address
-    const user = { namespace, network: parsed.config.network.name, nad, keepsPool: true };
-    const resolution = directory.resolveUser(user);
-    if (resolution.kind !== 'served') return [];
-    const { pool } = resolution;
-    return readableAddresses(ips)
-      .filter((address) => subnetOf(pool, address) !== undefined)
-      .flatMap((address) => {
-        const lease = book.get(leaseName(pool.addressSpace, address));
-        const owner = lease !== undefined && stateOf(lease) === 'held' ? lease.owner : undefined;
-        if (owner !== undefined && this.#owners(launcher).has(owner.uid)) return [];
-        const danger = owner === undefined ? 'not leased: another workload may get it' : 'leased to another workload';
-        const message =
-          `Launcher ${name} has address ${formatAddress(address)} of AddressPool ${pool.name}, which is ${danger}. ` +
-          'Restart the VM: it then gets the addresses of its claim';
-        const key = `${uid}/${pool.addressSpace}/${formatAddress(address)}`;
-        return [{ key, report: () => this.#report(launcher, message) }];
-      });
-  }
+function claimsOf({ metadata, vmi }: Launcher, { claims }: UnleasedAddressDeps): readonly IPAMClaim[] {
+  return claims.byIndex(BY_WORKLOAD, joinKey(metadata.namespace, vmi.name));
+}
 
-  /** The UIDs of the pod and of the claims of its VM. */
-  #owners({ metadata, vmi }: Launcher): Set<string | undefined> {
-    return new Set([metadata.uid, ...this.#claimsOf(metadata.namespace, vmi.name).map((claim) => claim.metadata.uid)]);
-  }
-
-  #claimsOf(namespace: string | undefined, vm: string): readonly IPAMClaim[] {
-    return this.#deps.claims.byIndex(BY_WORKLOAD, joinKey(namespace, vm));
-  }
-
-  #report(launcher: Launcher, message: string): void {
-    const { events, log } = this.#deps;
-    const { metadata, vmi } = launcher;
-    log.warn({ pod: objectKey(launcher) }, message);
-    const [claim] = this.#claimsOf(metadata.namespace, vmi.name);
-    const itself: EventSubject = {
-      apiVersion: KUBEVIRT_API_VERSION,
-      kind: VIRTUAL_MACHINE_INSTANCE_KIND,
-      metadata: { namespace: metadata.namespace ?? '', name: vmi.name, uid: vmi.uid },
-    };
-    const vm = claim && claimEventSubjects(claim).at(1);
-    events.event(vm ?? itself, 'Warning', EventReason.AddressNotLeased, message);
-  }
+function report(launcher: Launcher, message: string, deps: UnleasedAddressDeps): void {
+  const { events, log } = deps;
+  const { metadata, vmi } = launcher;
+  log.warn({ pod: objectKey(launcher) }, message);
+  const [claim] = claimsOf(launcher, deps);
+  const itself: EventSubject = {
+    apiVersion: KUBEVIRT_API_VERSION,
+    kind: VIRTUAL_MACHINE_INSTANCE_KIND,
+    metadata: { namespace: metadata.namespace ?? '', name: vmi.name, uid: vmi.uid },
+  };
+  const vm = claim && claimEventSubjects(claim).at(1);
+  events.event(vm ?? itself, 'Warning', EventReason.AddressNotLeased, message);
 }
 
 function isRunningLauncher(pod: ClaimPod): pod is Launcher {

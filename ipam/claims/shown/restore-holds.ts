@@ -9,7 +9,7 @@ import { type Address, sameAddress } from '../../../addressing/address/address.j
 import type { RestoreHold } from '../../../addressing/allocator/allocator.js';
 import { leaseName } from '../../../addressing/lease/lease-name.js';
 import { type LeaseRecord, stateOf } from '../../../addressing/lease/lease.js';
-import { subnetOf } from '../../../addressing/pool/pool.js';
+import { isLeasable } from '../../../addressing/pool/pool.js';
 import type { LeaseBook, LeaseChange } from '../../leases/lease-book.js';
 import { affectedClaims } from '../../../addressing/directory/affected.js';
 import type { NetworkChanges, PoolDirectory } from '../../../addressing/directory/directory.js';
@@ -177,7 +177,7 @@ export class RestoreHolds {
       .ofExactClaim(claim)
       .filter((lease) => stateOf(lease) === 'held' && lease.addressSpace === addressSpace);
     const lacked = addresses.filter((shown) => !held.some(({ address }) => sameAddress(address, shown)));
-    const leasable = lacked.filter((address) => subnetOf(pool, address)?.leasable.has(address.value));
+    const leasable = lacked.filter((address) => isLeasable(pool, address));
     return new Map(leasable.map((address) => [leaseName(addressSpace, address), { addressSpace, address }]));
   }
 

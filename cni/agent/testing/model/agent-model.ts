@@ -1,16 +1,23 @@
 import type { AddressLease } from '../../../../api/address-lease.js';
 import type { Grant } from '../../result.js';
 import { formatAddress } from '../../../../addressing/address/address.js';
-import type { Pool } from '../../../../addressing/pool/pool.js';
 import { PODS } from '../../../../kube/resources.js';
 import { compiledPool } from '../../../../test/objects/lease-objects.js';
 import { LeaseServer } from '../../../../test/object-tracker/lease-server.js';
 import { ManualClock } from '../../../../test/manual-clock.js';
-import { ModelAgent } from './model-agent.js';
+import { type CrashFate, ModelAgent } from './model-agent.js';
 import { IpamModel, TIMES } from './ipam-model.js';
 import { COLLECT_AFTER_MS } from './lease-agent.js';
 import { LeaseCluster } from './lease-api.js';
 import { attachmentOf } from './lease-agent-world.js';
+import {
+  type ModelInterface,
+  type ModelPod,
+  SandboxModel,
+  isCurrent,
+  nameOf,
+  reportAttachment,
+} from './sandbox-model.js';
 
 export const NODES = ['n1', 'n2'] as const;
 const INTERFACES = ['net1', 'net2'] as const;
@@ -20,32 +27,6 @@ const SPEC = { subnets: [{ cidr: '10.0.0.0/29' }, { cidr: 'fd00::/125' }], stick
 const POOL = compiledPool(SPEC);
 /** The pool after it was recreated in another address space, which serves every third pod. */
 const MOVED = compiledPool({ ...SPEC, addressSpace: 'green' });
-
-/** An interface of a pod's sandbox. */
-interface Interface {
-  readonly pod: ModelPod;
-  readonly container: string;
-  readonly name: string;
-  /** Whether an ADD or DEL is under way: runtimes and the agent run one at a time. */
-  isBusy: boolean;
-  /** The addresses of the last ADD. */
-  grant: readonly string[] | undefined;
-  /** Whether the last successful request was a DEL. */
-  isDeleted: boolean;
-  /** Aborts the ADD or DEL under way. */
-  abort: AbortController;
-}
-
-interface ModelPod {
-  readonly name: string;
-  readonly node: number;
-  /** The requested MAC address, which several pods share. */
-  readonly mac: string | undefined;
-  readonly pool: Pool;
-  isAlive: boolean;
-  /** ID of its current sandbox. */
-  container: string;
-}
 
 /** Two nodes with an agent each, their pods, and ipam, on one API server. It records violated invariants. */
 export class AgentModel {
@@ -59,10 +40,13 @@ export class AgentModel {
   });
   readonly agents: ModelAgent[];
   grants = 0;
+  /** Killed processes, of which writes may still arrive. */
+  readonly #killed: ModelAgent[] = [];
+  readonly #sandboxes = new SandboxModel();
   readonly #nodeBlocks: boolean;
   readonly #violations: string[] = [];
   readonly #pods: ModelPod[] = [];
-  readonly #interfaces: Interface[] = [];
+  readonly #interfaces: ModelInterface[] = [];
   /** Names of leases that aborted requests wrote, which the agent finds at its next sweep. */
   readonly #writtenLate = new Set<string>();
   #count = 0;
@@ -92,7 +76,9 @@ export class AgentModel {
     const pod = choose(this.#pods, pick, ({ isAlive }) => isAlive);
     if (pod === undefined) return;
     this.#count += 1;
+    const before = pod.container;
     pod.container = `c${this.#count}`;
+    this.#sandboxes.replace(before, pod.container, this.#count);
     for (const name of INTERFACES) {
       const abort = new AbortController();
       const { container } = pod;
@@ -104,6 +90,7 @@ export class AgentModel {
     const pod = choose(this.#pods, pick, ({ isAlive }) => isAlive);
     if (pod === undefined) return;
     pod.isAlive = false;
+    for (const each of this.#interfaces) if (each.pod === pod) this.#sandboxes.end(each.container);
     const key = `apps/${pod.name}`;
     const object = this.cluster.pods.get(key)!;
     if (isDeleted) this.cluster.server.tracker.remove(PODS, object.metadata);
@@ -142,16 +129,19 @@ export class AgentModel {
   }
 
   /** Stops an agent with all its requests, and restarts it. */
-  crash(node: number, isApplied: boolean): void {
-    this.agents[node]!.crash(isApplied);
+  crash(node: number, fate: CrashFate): void {
+    this.agents[node]!.crash(fate);
+    this.#killed.push(this.agents[node]!);
     for (const each of this.#interfaces) if (each.pod.node === node) each.isBusy = false;
     this.agents[node] = this.#start(node);
   }
 
   /** Lets aborted requests arrive, and time pass. */
   pass(ms: number): void {
-    for (const name of this.agents.flatMap((agent) => agent.arriveLate())) this.#writtenLate.add(name);
+    const late = [...this.agents, ...this.#killed].flatMap((agent) => agent.arriveLate());
+    for (const name of late) this.#writtenLate.add(name);
     this.clock.advanceTo(this.clock.now() + ms);
+    for (const agent of this.agents) agent.listAgainIfDue();
   }
 
   /** Checks that running pods hold the addresses that they got. @throws {Error} if any invariant was violated */
@@ -184,6 +174,27 @@ export class AgentModel {
       );
       if (left.length > 0) this.#violated(`${nameOf(each)} was torn down, and holds ${left.join()}`);
     }
+  }
+
+  /** Checks that no interface keeps the lease of an earlier sandbox that is gone beside that of the current one. Call it when nothing is under way. */
+  async checkSuperseded(): Promise<void> {
+    for (let look = 0; look < 6; look++) {
+      this.pass(COLLECT_AFTER_MS / 2);
+      await this.settle();
+    }
+    this.check();
+    const { recorded, existing } = this.#sandboxes;
+    const isSettled = (one: ModelInterface) => isCurrent(one) && one.grant !== undefined && !one.isBusy;
+    for (const { pod, name } of this.#interfaces.filter((one) => isSettled(one) && recorded.has(one.container))) {
+      const earlier = this.#interfaces.filter(
+        (one) => one.pod === pod && one.name === name && !existing.has(one.container),
+      );
+      for (const one of earlier) {
+        const left = this.#leasesAt(one).map(({ spec }) => spec.address);
+        if (left.length > 0) this.#violated(`${nameOf(one)} is gone, and holds ${left.join()} beside its successor`);
+      }
+    }
+    this.check();
   }
 
   /** Checks that every request to release a block is answered. Call it when nothing is under way. */
@@ -222,14 +233,15 @@ export class AgentModel {
     const nodeName = NODES[node]!;
     const random = () => (this.#draws++ * 0.618_033_988_75) % 1;
     const { cluster, clock } = this;
-    return new ModelAgent({ cluster, nodeName, pools: [POOL], clock, random, nodeBlocks: this.#nodeBlocks });
+    const sandboxes = this.#sandboxes.recorded;
+    return new ModelAgent({ cluster, nodeName, pools: [POOL], clock, random, nodeBlocks: this.#nodeBlocks, sandboxes });
   }
 
-  #agentOf({ pod }: Interface): ModelAgent {
+  #agentOf({ pod }: ModelInterface): ModelAgent {
     return this.agents[pod.node]!;
   }
 
-  #begin(each: Interface, work: (signal: AbortSignal) => Promise<void>): void {
+  #begin(each: ModelInterface, work: (signal: AbortSignal) => Promise<void>): void {
     const agent = this.#agentOf(each);
     each.isBusy = true;
     each.abort = new AbortController();
@@ -242,7 +254,7 @@ export class AgentModel {
       });
   }
 
-  #added(each: Interface, grant: Grant): void {
+  #added(each: ModelInterface, grant: Grant): void {
     const addresses = grant.map(({ address }) => formatAddress(address));
     this.grants += 1;
     if (addresses.length !== 2) this.#violated(`${nameOf(each)} was answered ${addresses.join()}`);
@@ -250,14 +262,15 @@ export class AgentModel {
       this.#violated(`${nameOf(each)} was answered ${each.grant.join()}, then ${addresses.join()}`);
     }
     each.grant = addresses;
+    reportAttachment(this.cluster, each.pod.name, { interface: each.name, ips: addresses });
   }
 
-  #holds(each: Interface, address: string): boolean {
+  #holds(each: ModelInterface, address: string): boolean {
     const { addressSpace } = each.pod.pool;
     return this.#leasesAt(each).some(({ spec }) => spec.address === address && spec.addressSpace === addressSpace);
   }
 
-  #leasesAt({ pod, container, name }: Interface): AddressLease[] {
+  #leasesAt({ pod, container, name }: ModelInterface): AddressLease[] {
     const uid = `${pod.name}-uid`;
     const isHere = ({ spec }: AddressLease) =>
       spec.owner?.uid === uid && spec.containerID === container && spec.interface === name;
@@ -269,19 +282,10 @@ export class AgentModel {
   }
 }
 
-/** Whether the interface belongs to the current sandbox of a running pod. */
-function isCurrent({ pod, container }: Interface): boolean {
-  return pod.isAlive && pod.container === container;
-}
-
 function isExpected(error: unknown): boolean {
   return (
     ['CniError', 'TransportError', 'StatusError'].includes((error as Error).name) && !String(error).includes(' 422 ')
   );
-}
-
-function nameOf({ pod, container, name }: Interface): string {
-  return `${name} of ${pod.name} in ${container}`;
 }
 
 function choose<T>(all: readonly T[], pick: number, isPossible: (one: T) => boolean): T | undefined {

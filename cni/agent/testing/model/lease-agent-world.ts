@@ -1,7 +1,7 @@
 import type { AddressLease, LeaseOwner } from '../../../../api/address-lease.js';
 import type { Attachment } from '../../attachment.js';
 import type { Grant } from '../../result.js';
-import type { RequestContext } from '../../request-context.js';
+import type { RequestContext } from '../../request-queue.js';
 import { CniError } from '../../cni-error.js';
 import { formatAddress, parseAddress } from '../../../../addressing/address/address.js';
 import { createLease, readLease, releaseLease } from '../../../../addressing/lease/lease.js';

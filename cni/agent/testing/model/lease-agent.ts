@@ -2,8 +2,9 @@ import { type KubeObject, joinKey } from '../../../../api/meta.js';
 import type { Attachment } from '../../attachment.js';
 import { PodLeases } from '../../leases/pod-leases.js';
 import { CandidateRegistry } from '../../leases/space-candidates.js';
+import { nodeFieldSelector } from '../../node-leases.js';
 import { type NodePod, transformNodePod } from '../../node-pods.js';
-import { AddOrder, type RequestContext } from '../../request-context.js';
+import { AddOrder, type RequestContext } from '../../request-queue.js';
 import type { Grant } from '../../result.js';
 import type { Pool } from '../../../../addressing/pool/pool.js';
 import { Client } from '../../../../kube/client.js';
@@ -50,11 +51,13 @@ export class LeaseAgent {
   /** By field selector; {@link BLOCK_FEED}. */
   readonly feeds = new Map<string, LaggingInformer<KubeObject>>();
   readonly #cluster: LeaseCluster;
+  readonly #nodeName: string;
   readonly #adds = new AddOrder();
 
   constructor(options: LeaseAgentOptions) {
     const { cluster, nodeName, pools, clock, random, nodeBlocks = false, stickyMAC = true } = options;
     this.#cluster = cluster;
+    this.#nodeName = nodeName;
     this.api = new LeaseApi(cluster);
     const follow = (watched: WatchSpec<KubeObject>) => this.#feed(watched);
     const createInformer = follow as unknown as ConstructorParameters<typeof CandidateRegistry>[0]['createInformer'];
@@ -99,6 +102,11 @@ export class LeaseAgent {
   catchUp(): void {
     for (const feed of this.feeds.values()) feed.deliver();
     this.seePods();
+  }
+
+  /** Lists the leases of the node again. */
+  listOwn(): void {
+    this.feeds.get(nodeFieldSelector(this.#nodeName))?.list();
   }
 
   seePods(): void {

@@ -3,10 +3,14 @@ import type { KubeObject } from '../../../../api/meta.js';
 import { StatusError, TransportError } from '../../../../kube/errors.js';
 import type { Fault } from '../../../../kube/testing/memory-transport.js';
 import type { ApiRequest } from '../../../../kube/transport/transport.js';
-import { LeaseAgent, type LeaseAgentOptions } from './lease-agent.js';
+import type { Clock } from '../../../../kube/clock.js';
+import { COLLECT_AFTER_MS, LeaseAgent, type LeaseAgentOptions } from './lease-agent.js';
 
 /** The outcome of a request. `lost`: applied, without an answer; `failed`: not applied, without an answer; `refused`: rejected. */
 export type RequestOutcome = 'answered' | 'lost' | 'failed' | 'refused';
+
+/** Of the requests of an agent that is killed. `late`: new leases are created after the next process has begun. */
+export type CrashFate = 'applied' | 'late' | 'lost';
 
 interface PendingApiRequest {
   readonly request: ApiRequest;
@@ -25,10 +29,14 @@ const FAULTS: Readonly<Record<RequestOutcome, Fault>> = {
 export class ModelAgent extends LeaseAgent {
   readonly #pending: PendingApiRequest[] = [];
   readonly #late: ApiRequest[] = [];
+  readonly #clock: Pick<Clock, 'now'>;
   #isDead = false;
+  #listAgainAt: number;
 
   constructor(given: LeaseAgentOptions) {
     super(given);
+    this.#clock = given.clock;
+    this.#listAgainAt = given.clock.now() + COLLECT_AFTER_MS;
     this.api.before = (request) => this.#wait(request);
   }
 
@@ -38,11 +46,15 @@ export class ModelAgent extends LeaseAgent {
     next?.end(FAULTS[ending]);
   }
 
-  /** Stops the agent without answering its requests. @param isApplied whether the requests under way are applied */
-  crash(isApplied: boolean): void {
+  /** Stops the agent without answering its requests. @param fate what becomes of the requests under way */
+  crash(fate: CrashFate): void {
     this.#isDead = true;
     const error = new TransportError('aborted', 'the agent has stopped');
-    for (const { end } of this.#pending.splice(0)) if (isApplied) end({ error, applied: true });
+    for (const { request, end } of this.#pending.splice(0)) {
+      if (fate === 'applied') end({ error, applied: true });
+      // a release may not, which is a limit of decision 88
+      else if (fate === 'late' && request.method === 'POST') this.#late.push(request);
+    }
   }
 
   /** Applies the aborted requests that have not arrived yet. @returns the names of the leases that they wrote */
@@ -54,6 +66,13 @@ export class ModelAgent extends LeaseAgent {
         return []; // refused: nobody learns it
       }
     });
+  }
+
+  /** Lists its leases for the second time when no write of an earlier process can arrive any more. */
+  listAgainIfDue(): void {
+    if (this.#clock.now() < this.#listAgainAt) return;
+    this.#listAgainAt = Infinity;
+    this.listOwn();
   }
 
   /** Serves all waiting requests and delivers all events. @returns whether no request was waiting */

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { RequestOutcome } from './model-agent.js';
+import type { CrashFate, RequestOutcome } from './model-agent.js';
 import { type AgentModel, NODES } from './agent-model.js';
 
 /** The events of an {@link AgentModel}. */
@@ -10,7 +10,7 @@ type ModelEvent =
   | { what: 'serve'; node: number; pick: number; ending: RequestOutcome }
   | { what: 'news'; node: number; feed: number; count: number }
   | { what: 'relist' | 'pods'; node: number }
-  | { what: 'crash'; node: number; isApplied: boolean }
+  | { what: 'crash'; node: number; fate: CrashFate }
   | { what: 'pass'; ms: number }
   | { what: 'expire' | 'endClaims' };
 
@@ -32,7 +32,10 @@ export const arbitraryEvent: fc.Arbitrary<ModelEvent> = fc.oneof(
   { weight: 24, arbitrary: fc.record({ what: a('serve'), node, pick, ending }) },
   { weight: 8, arbitrary: fc.record({ what: a('news'), node, feed, count: fc.constantFrom(1, 3, 50) }) },
   { weight: 4, arbitrary: fc.record({ what: fc.constantFrom('relist' as const, 'pods'), node }) },
-  { weight: 1, arbitrary: fc.record({ what: a('crash'), node, isApplied: fc.boolean() }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ what: a('crash'), node, fate: fc.constantFrom<CrashFate>('applied', 'late', 'lost') }),
+  },
   { weight: 3, arbitrary: fc.record({ what: a('pass'), ms: fc.constantFrom(50, 1_000, 31_000, 61_000) }) },
   { weight: 1, arbitrary: fc.record({ what: fc.constantFrom('expire' as const, 'endClaims') }) },
 );
@@ -53,7 +56,7 @@ const EVENT_HANDLERS: EventHandlers = {
   news: (world, { node, feed, count }) => [...world.agents[node]!.feeds.values()][feed]?.deliver(count),
   relist: (world, { node }) => [...world.agents[node]!.feeds.values()].forEach((feed) => feed.list()),
   pods: (world, { node }) => world.agents[node]!.seePods(),
-  crash: (world, { node, isApplied }) => world.crash(node, isApplied),
+  crash: (world, { node, fate }) => world.crash(node, fate),
   pass: (world, { ms }) => world.pass(ms),
   expire: (world) => world.ipam.expire(),
   endClaims: (world) => world.ipam.endClaims(),
@@ -69,6 +72,7 @@ export async function runModel(model: AgentModel, events: readonly ModelEvent[])
   await model.settle();
   model.check();
   model.checkDeleted();
+  await model.checkSuperseded();
   await model.endAll();
   model.checkAnswered();
   model.check();

@@ -152,13 +152,14 @@ export class ModelController {
 
   async #sync(key: string): Promise<void> {
     const listers = this.#caches;
+    const now = () => Date.parse(timeOf(this.#world.version)) + this.#elapsedMs;
     const sync = createSync({
       ...syncDependencies(listers, this.#client),
       blockedWorkloads: this.#waiters,
       createdClaims: this.#created,
       isGateOpen: () => this.gateOpen,
       restoreWaitMs: RESTORE_WAIT_MS,
-      clock: { wall: () => Date.parse(timeOf(this.#world.version)) + this.#elapsedMs },
+      clock: { now, wall: now },
     });
     try {
       const result = await sync(key);

@@ -109,7 +109,6 @@ export class IpamModelProcess {
         countRefusal: () => undefined,
         countReleases: () => undefined,
         countProbe: () => undefined,
-        setWaiting: () => undefined,
       },
       latency: { onAllocated: () => undefined },
       log: silentLogger,
