@@ -96,6 +96,8 @@ describe('The Helm chart', function () {
       [{ webhook: { replicas: 0 } }, 'replicas'],
       [{ guest: { responder: { affinity: {} } } }, 'affinity'],
       [{ guest: { responder: { resources: { claims: [] } } } }, 'claims'],
+      // no pod of the chart has resourceClaims
+      [{ controller: { resources: { claims: [{ name: 'a' }] } } }, 'claims'],
       [{ ipam: { auditLog: '/audit/audit.log' } }, 'ipam.auditVolume'],
       [{ ipam: { auditVolume: { emptyDir: {} } } }, 'ipam.auditLog'],
       [{ ipam: { auditLog: 'audit.log', auditVolume: { emptyDir: {} } } }, 'auditLog'],

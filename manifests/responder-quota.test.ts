@@ -23,7 +23,7 @@ describe('the quota of responders', () => {
   let hard: Record<string, string> = {};
 
   before(async () => {
-    const text = await readFile(join(import.meta.dirname, 'base', 'guest', 'responder', 'namespace.yaml'), 'utf8');
+    const text = await readFile(join(import.meta.dirname, 'base', 'guest', 'responders.yaml'), 'utf8');
     const quotas = parseAllDocuments(text).map((each) => each.toJS() as Quota);
     hard = quotas.find(({ metadata }) => metadata.name === 'holdfast-responder-pods')?.spec.hard ?? {};
   });

@@ -31,6 +31,7 @@ import { MAX_READ_NADS } from '../../ipam/pools/requested-pools.js';
 import { MANIFESTS } from '../../bed/holdfast/manifests.js';
 import type { StructuralSchema } from '../testing/structural-schema.js';
 import { ROOT } from '../../test/source-files.js';
+import { MAX_POD_RESOURCES } from '../../webhook/capacity-requests.js';
 
 /** Returns how many addresses are read of a pod for which Multus reports more. */
 function reportedAddressesRead(): number {
@@ -143,6 +144,7 @@ describe('the bounds of a pool in the code', () => {
       ...ofVms,
       MAX_MESSAGE_LENGTH,
       MAX_NETWORK_ELEMENTS,
+      MAX_POD_RESOURCES,
       MAX_POD_CONSTRAINTS,
     ]);
   });

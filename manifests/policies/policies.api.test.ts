@@ -134,7 +134,13 @@ describe('the admission policies on a kube-apiserver', function () {
         name: 'a tenant cannot change the network',
         as: 'tenant',
         to: { spec: { network: 'green' } },
-        expect: 'only Holdfast changes the network',
+        expect: 'only Holdfast changes the spec',
+      },
+      {
+        name: 'a tenant cannot change the interface',
+        as: 'tenant',
+        to: { spec: { interface: 'pod37a8eec1ce1' } },
+        expect: 'only Holdfast changes the spec',
       },
       { name: 'the garbage collector removes owners', as: 'collector', to: { metadata: { ownerReferences: [] } } },
       {

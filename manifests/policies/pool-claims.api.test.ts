@@ -237,7 +237,7 @@ describe('the admission policies for claims on the networks of pools, on a kube-
         name: 'a tenant cannot change the network',
         as: 'tenant',
         to: { spec: { network: 'black' } },
-        expect: 'only Holdfast changes the network',
+        expect: 'only Holdfast changes the spec',
       },
       {
         name: 'a tenant cannot request addresses in the claim',

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { RESPONDERS_NAMESPACE, RESPONDER_INDEX } from '../../api/names.js';
+import { indexNames } from '../../guest/responder-tables/published-index.js';
 import type { Client } from '../../kube/client.js';
 import { isForbidden } from '../../kube/errors.js';
 import type { Resource } from '../../kube/resource.js';
@@ -14,6 +15,8 @@ import {
 import { type PolicyCluster, expectDenial, untilDenied, usePolicyCluster } from '../testing/policy-cluster.js';
 
 const TABLE = 'holdfast-responder-0123abcd';
+/** The largest value of --max-responder-pools. */
+const MAX_POOLS = 5_000;
 const FORGED = 'only holdfast-guest of the namespace of Holdfast writes ConfigMap';
 
 describe('the admission policy for tables of responders, on a kube-apiserver', function () {
@@ -37,7 +40,7 @@ describe('the admission policy for tables of responders, on a kube-apiserver', f
   const write = (client: Client, name: string, namespace = RESPONDERS_NAMESPACE) =>
     client.create(CONFIG_MAPS, { metadata: { namespace, name }, data: { version: 'x' } }, { dryRun: true });
 
-  for (const name of [TABLE, RESPONDER_INDEX]) {
+  for (const name of [TABLE, RESPONDER_INDEX, indexNames(MAX_POOLS).at(-1)!]) {
     it(`lets guest write ${name}, and nobody else`, async () => {
       const { metadata } = await guest.create(CONFIG_MAPS, { metadata: { namespace: RESPONDERS_NAMESPACE, name } });
       const data = { version: 'forged' };
@@ -50,8 +53,14 @@ describe('the admission policy for tables of responders, on a kube-apiserver', f
   }
 
   it('lets guest write no other ConfigMap', async () => {
-    for (const name of ['kube-root-ca.crt', 'holdfast-responder-0123abcd-0', 'holdfast-responder-0123abc'])
-      await expectDenial(write(guest, name), 'writes only the tables of responders');
+    const others = [
+      'kube-root-ca.crt',
+      `${TABLE}-0`,
+      TABLE.slice(0, -1),
+      `${RESPONDER_INDEX}-a`,
+      `${RESPONDER_INDEX}-100`,
+    ];
+    for (const name of others) await expectDenial(write(guest, name), 'writes only the tables of responders');
   });
 
   it('does not concern ConfigMaps of other names and namespaces', async () => {
