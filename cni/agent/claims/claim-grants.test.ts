@@ -111,6 +111,24 @@ describe('the addresses of a claim', () => {
     expect(world.reads.filter((read) => read.includes('owner-uid'))).to.deep.equal([]);
   });
 
+  it('are listed for a request whose predecessor has given up the same list', async () => {
+    const world = worldWithVm();
+    world.remove('addressleases', LEASE_NAME);
+    world.addLease(GRANTED, world.claim(), 'fabric', 'blue.lab');
+    const hanging: (() => void)[] = [];
+    world.before = (read) => (read.includes('owner-uid') ? new Promise((end) => void hanging.push(end)) : undefined);
+    const attachment = world.attachment(world.launcher());
+    const givesUp = new AbortController();
+    const first = world.claimed.grant(attachment, { signal: givesUp.signal }).catch(String);
+    const second = world.claimed.grant(attachment, { signal: new AbortController().signal }).catch(String);
+    while (hanging.length === 0) await new Promise(setImmediate);
+    givesUp.abort(new Error('time is up'));
+    expect(await first).to.include('time is up');
+    for (const end of hanging) end();
+    expect(await second).to.include('in address space fabric');
+    expect(world.reads.filter((read) => read.includes('owner-uid'))).to.have.length(1);
+  });
+
   const obstacles: { name: string; spoil: (world: AgentWorld) => void; expect: RegExp }[] = [
     {
       name: 'the claim has no addresses yet',

@@ -8,6 +8,7 @@ import type { Client } from '../../../kube/client.js';
 import type { Clock } from '../../../kube/clock.js';
 import { isApiUnavailable, messageOf } from '../../../kube/errors.js';
 import { ADDRESS_LEASES } from '../../../kube/resources.js';
+import { abortable } from '../../../kube/transport/deadline.js';
 import { type Address, formatAddress, parseAddressOrPrefix } from '../../../addressing/address/address.js';
 import {
   type NetworkUser,
@@ -205,20 +206,21 @@ export class ClaimGrants {
 
   /**
    * Returns the address spaces in which the claim has leases: it may have got them through a NAD of another namespace. The API server goes through
-   * all leases, so they are listed at most once per --max-staleness.
+   * all leases, so they are listed at most once per --max-staleness. Several requests share a list, so none of them ends it.
    */
-  #listSpaces(claim: IPAMClaim, call: RequestContext): Promise<readonly string[]> {
+  #listSpaces(claim: IPAMClaim, { signal }: RequestContext): Promise<readonly string[]> {
     const { client, clock, reads } = this.#deps;
     const { uid = '' } = claim.metadata;
     for (const [each, { at }] of this.#listed) if (at < reads.staleBefore) this.#listed.delete(each);
-    const known = this.#listed.get(uid);
-    if (known !== undefined) return known.spaces;
-    const leases = readResult(listLeasesOfOwner(client, uid, call));
-    const spaces = leases.then((found) => [...new Set(found.map(({ addressSpace }) => addressSpace))]);
-    this.#listed.set(uid, { spaces, at: clock.now() });
-    // a list that failed says nothing
-    spaces.catch(() => this.#listed.delete(uid));
-    return spaces;
+    let spaces = this.#listed.get(uid)?.spaces;
+    if (spaces === undefined) {
+      const leases = listLeasesOfOwner(client, uid);
+      spaces = leases.then((found) => [...new Set(found.map(({ addressSpace }) => addressSpace))]);
+      this.#listed.set(uid, { spaces, at: clock.now() });
+      // a list that failed says nothing
+      spaces.catch(() => this.#listed.delete(uid));
+    }
+    return readResult(abortable(spaces, signal));
   }
 
   async #readOrGet(name: string, { signal }: RequestContext): Promise<CachedRead<AddressLease>> {

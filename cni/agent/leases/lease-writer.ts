@@ -219,7 +219,7 @@ export function tryReadLease(lease: AddressLease): LeaseRecord | undefined {
 export function listLeasesOfOwner(
   client: Pick<Client, 'listAs'>,
   uid: string,
-  call: { readonly signal: AbortSignal },
+  call: { readonly signal?: AbortSignal } = {},
 ): Promise<readonly LeaseRecord[]> {
   return listCachedLeases(client, { labelSelector: `${LEASE_OWNER_UID}=${labelValue(uid)}` }, call);
 }
@@ -228,7 +228,7 @@ export function listLeasesOfOwner(
 export async function listCachedLeases(
   client: Pick<Client, 'listAs'>,
   selector: Partial<Pick<ListOptions, 'labelSelector' | 'fieldSelector'>>,
-  { signal }: { readonly signal: AbortSignal },
+  { signal }: { readonly signal?: AbortSignal },
 ): Promise<readonly LeaseRecord[]> {
   const options = { ...selector, resourceVersion: '0', signal };
   const { items } = await client.listAs(ADDRESS_LEASES, tryReadLease, options);

@@ -15,6 +15,7 @@ import { createLease } from '../../../addressing/lease/lease.js';
 import type { Client } from '../../../kube/client.js';
 import type { Clock } from '../../../kube/clock.js';
 import { TransportError } from '../../../kube/errors.js';
+import { abortable } from '../../../kube/transport/deadline.js';
 import { silentLogger } from '../../../kube/log.js';
 import type { ObjectRef, Resource } from '../../../kube/resource.js';
 import type { InformerRegistry } from '../../../kube/informers/informers.js';
@@ -93,7 +94,8 @@ export class AgentWorld {
       listAs: async (resource, transform, options) => {
         const read = `${resource.plural} ${options?.labelSelector}`;
         this.reads.push(read);
-        await this.before(read);
+        const { signal = new AbortController().signal } = options ?? {};
+        await abortable(Promise.resolve(this.before(read)), signal);
         if (this.fault !== undefined) throw this.fault;
         const found = [...this.objects].filter(([id]) => id.startsWith(`${resource.plural} `));
         const isSelected = selectorOf(resource, options ?? {});
