@@ -4,6 +4,7 @@ import { compiledPool } from '../../test/objects/lease-objects.js';
 import type { PoolGiven } from '../../test/objects/pool-objects.js';
 import { formatAddress } from '../../addressing/address/address.js';
 import { addressesOf } from '../../addressing/pool/pool.js';
+import { runAtOnce } from '../../kube/run-in-slices.js';
 import { type SegmentPool, describeOverlap, findOverlaps } from './segment-overlap.js';
 
 const segmentPool = (name: string, spec: PoolGiven, nadNamespace?: string): SegmentPool => ({
@@ -12,7 +13,7 @@ const segmentPool = (name: string, spec: PoolGiven, nadNamespace?: string): Segm
 });
 
 const firstOf = (pools: SegmentPool[]) =>
-  Object.fromEntries([...findOverlaps(pools)].map(([name, { address }]) => [name, formatAddress(address)]));
+  Object.fromEntries([...runAtOnce(findOverlaps(pools))].map(([name, { address }]) => [name, formatAddress(address)]));
 
 describe('pools of one layer-2 segment', () => {
   it('overlap if two address spaces have the same addresses', () => {
@@ -51,7 +52,7 @@ describe('pools of one layer-2 segment', () => {
         const share = (a: SegmentPool, b: SegmentPool) =>
           a.pool.addressSpace !== b.pool.addressSpace && !common(a, b).isEmpty;
         const expected = pools.filter((one) => pools.some((other) => share(one, other)));
-        const found = findOverlaps(pools);
+        const found = runAtOnce(findOverlaps(pools));
         expect([...found.keys()].sort()).to.deep.equal(expected.map(({ pool: { name } }) => name).sort());
         for (const one of expected) {
           const { other, address } = found.get(one.pool.name)!;
@@ -63,7 +64,7 @@ describe('pools of one layer-2 segment', () => {
 
   it('are named to the owner of a NAD only if they are of the same namespace', () => {
     const pools = [segmentPool('red', { cidr: '10.0.0.0/24' }, 'a'), segmentPool('blue', { cidr: '10.0.0.0/24' }, 'b')];
-    const overlap = findOverlaps(pools).get('red');
+    const overlap = runAtOnce(findOverlaps(pools)).get('red');
     expect(describeOverlap('bridge br0', overlap!, 'a')).to.match(/on bridge br0: another AddressPool has/);
     const own = { ...overlap!, other: { ...overlap!.other, nadNamespace: 'a' } };
     expect(describeOverlap('bridge br0', own, 'a')).to.match(/AddressPool blue \(address space blue\) has/);

@@ -4,7 +4,7 @@ import type { PoolDirectory } from '../../addressing/directory/directory.js';
 import { compiledPool } from '../../addressing/directory/pool-state.js';
 import type { Pool } from '../../addressing/pool/pool.js';
 import type { Clock } from '../../kube/clock.js';
-import { runAtOnce, runInSlices } from '../../kube/run-in-slices.js';
+import { runInSlices } from '../../kube/run-in-slices.js';
 
 /** A pool whose addresses are used on a layer-2 segment. */
 export interface SegmentPool {
@@ -25,13 +25,8 @@ interface Interval extends Range {
   readonly owner: SegmentPool;
 }
 
-/** Finds the pools of one segment that overlap a pool of another address space, by name. The cost for n pools is n log n. */
-export function findOverlaps(pools: Iterable<SegmentPool>): Map<string, SegmentOverlap> {
-  return runAtOnce(overlapSteps(pools));
-}
-
-/** The same in short steps. */
-function* overlapSteps(pools: Iterable<SegmentPool>): Generator<undefined, Map<string, SegmentOverlap>> {
+/** Finds the pools of one segment that overlap a pool of another address space, by name, in short steps. The cost for n pools is n log n. */
+export function* findOverlaps(pools: Iterable<SegmentPool>): Generator<undefined, Map<string, SegmentOverlap>> {
   const found = new Map<string, SegmentOverlap>();
   const all = [...pools];
   const spaces = new Set(all.map(({ pool }) => pool.addressSpace));
@@ -176,7 +171,7 @@ export class SegmentOverlapTracker {
         const pool = compiledPool(each);
         return pool === undefined ? [] : [{ pool, nadNamespace: each.nadNamespace }];
       });
-      const overlaps = yield* overlapSteps(pools);
+      const overlaps = yield* findOverlaps(pools);
       for (const { pool, nadNamespace } of pools) {
         const overlap = overlaps.get(pool.name);
         if (overlap === undefined || messages.has(pool.name)) continue;

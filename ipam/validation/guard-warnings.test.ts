@@ -5,6 +5,7 @@ import type { NetworkAttachmentDefinition } from '../../api/networks/network-att
 import { transformNad } from '../../cluster/transforms.js';
 import { adminPool } from '../../test/objects/pool-objects.js';
 import { guardModeOf, warnOfGuard } from './guard-warnings.js';
+import { runAtOnce } from '../../kube/run-in-slices.js';
 import { reviewPool } from './pool-review.js';
 import { validationViewOf } from './testing/validation-view.js';
 
@@ -108,7 +109,7 @@ describe('the mode of the guard of a NAD', () => {
 describe('a warning about the guard of a pool', () => {
   const warningsOf = (guard: AddressPool['spec']['guard'], more: object = {}) => {
     const pool = adminPool('blue', { ...more, ...(guard && { guard }) });
-    return reviewPool({ operation: 'CREATE', pool }, validationViewOf({})).warnings;
+    return runAtOnce(reviewPool({ operation: 'CREATE', pool }, validationViewOf({}))).warnings;
   };
   const shared = (): AddressPool['spec']['guard'] => ({
     mode: 'Enforce',

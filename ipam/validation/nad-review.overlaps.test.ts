@@ -71,6 +71,25 @@ describe('a NAD whose addresses are also in another pool of its address space', 
     expect([comparedIn.length, new Set(comparedIn).size]).to.deep.equal([6, 3]);
   });
 
+  it('lets other work of the process run after each 20 ms in which warnings are searched', async () => {
+    const [clock, counter] = [new ManualClock(0), new TurnCounter()];
+    const pools = Array.from({ length: 6 }, (_, n) => adminPool(`p${n}`, { network: `n${n}`, addressSpace: 'blue' }));
+    const view = validationViewOf({ pools });
+    const comparedIn: number[] = [];
+    const pool = (name: string) => {
+      clock.advanceTo(clock.now() + 15);
+      comparedIn.push(counter.turns);
+      return view.networks.pool(name);
+    };
+    const { warnings } = await new ReviewTurns(clock).run(
+      'vms',
+      reviewNad(REVIEW, { ...view, networks: { ...NO_NETWORKS, pool } }),
+    );
+    counter.stop();
+    expect(warnings).to.have.length(5);
+    expect([comparedIn.length, new Set(comparedIn).size]).to.deep.equal([6, 3]);
+  });
+
   it('is compared with no pool of another address space, and with at most 256 of its own', () => {
     const pools = Array.from({ length: 300 }, (_, n) => adminPool(`p${n}`, { network: `n${n}`, addressSpace: 'blue' }));
     const elsewhere = { ...adminPool('far', { network: 'far' }), spec: { network: 'far' } as AddressPool['spec'] };

@@ -41,7 +41,7 @@ export function* reviewNad({ nad, oldNad }: NadReview, view: ValidationView): Ge
   // labels or settings of the plugin changed: errors in the rest existed before
   if (before !== undefined && isSameConfig(before, config)) {
     if (config.kind !== 'pool') return ALLOWED;
-    const overlaps = oldNad?.segment === nad.segment ? [] : warnOfSegmentOverlap(config.requested, view);
+    const overlaps = oldNad?.segment === nad.segment ? [] : yield* warnOfSegmentOverlap(config.requested, view);
     return { refusals: [], warnings: [...warnOfIneffectiveAddresses(nad, oldNad), ...overlaps] };
   }
   switch (config.kind) {
@@ -52,7 +52,7 @@ export function* reviewNad({ nad, oldNad }: NadReview, view: ValidationView): Ge
     case 'pool': {
       const { refusals, warnings } = yield* reviewRights(config.requested, before, view);
       if (refusals.length > 0) return { refusals, warnings };
-      const overlaps = warnOfSegmentOverlap(config.requested, view, before);
+      const overlaps = yield* warnOfSegmentOverlap(config.requested, view, before);
       return { refusals, warnings: [...warnings, ...warnOfIneffectiveAddresses(nad, oldNad), ...overlaps] };
     }
   }
@@ -85,7 +85,7 @@ function* reviewRights(
     return [];
   });
   if (refusals.length > 0) return refuse(...refusals);
-  const result = reviewNadPool(requested, before === undefined, view);
+  const result = yield* reviewNadPool(requested, before === undefined, view);
   return result.refusals.length > 0 ? result : { ...result, warnings: [...tolerated, ...result.warnings] };
 }
 
@@ -109,12 +109,16 @@ function addressesKey({ pool: { spec } }: NadPool): unknown {
 }
 
 /** @param isNew then no NAD is younger, even if another has the same creation time */
-function reviewNadPool(requested: NadPool, isNew: boolean, view: ValidationView): ValidationResult {
+function* reviewNadPool(
+  requested: NadPool,
+  isNew: boolean,
+  view: ValidationView,
+): Generator<undefined, ValidationResult> {
   const others = otherPools(requested, view);
   const [oldest] = others;
   if (oldest !== undefined && (isNew || byAge(oldest.nad, requested.nad) < 0))
     return reviewYoungerNad(requested, oldest);
-  return reviewOldestNad(requested, others, view);
+  return yield* reviewOldestNad(requested, others, view);
 }
 
 /** The pools that the oldest other NADs of the network request, oldest first. */
@@ -140,7 +144,11 @@ function reviewYoungerNad(requested: NadPool, oldest: NadPool): ValidationResult
 }
 
 /** This NAD defines the pool. */
-function reviewOldestNad(requested: NadPool, others: readonly NadPool[], view: ValidationView): ValidationResult {
+function* reviewOldestNad(
+  requested: NadPool,
+  others: readonly NadPool[],
+  view: ValidationView,
+): Generator<undefined, ValidationResult> {
   const { pool, served: after } = requested;
   const { name } = pool.metadata;
   const oldPool = view.pools.get(name);
@@ -155,13 +163,14 @@ function reviewOldestNad(requested: NadPool, others: readonly NadPool[], view: V
       ...losses.map(({ check, message }) => ({ check, message: `AddressPool ${name} is derived from it: ${message}` })),
     );
   }
+  const poolWarnings = yield* warnOfPool(change, view);
   return {
     refusals: [],
     warnings: [
       ...warnOfMove(change),
       ...warnOfDisagreement(requested, others),
       ...warnOfAdminPool(requested, view),
-      ...warnOfPool(change, view).map((warning) => `AddressPool ${name}: ${warning}`),
+      ...poolWarnings.map((warning) => `AddressPool ${name}: ${warning}`),
     ],
   };
 }
@@ -210,11 +219,11 @@ const MAX_COMPARED_POOLS = 256;
  * Warns of other networks on the same layer-2 segment that lease the same addresses. They are allowed, because each tenant may think that the other one is wrong.
  * @param before the NAD before the change: leases of a network that it leaves stay on the segment until they end
  */
-function warnOfSegmentOverlap(
+function* warnOfSegmentOverlap(
   { nad, served }: NadPool,
   { networks, leases }: ValidationView,
   before?: NadIpamConfig,
-): string[] {
+): Generator<undefined, string[]> {
   const { segment, metadata } = nad;
   if (segment === undefined) return [];
   const others = [...(networks.poolsBySegment.get(segment) ?? [])].slice(0, MAX_COMPARED_POOLS).flatMap((evaluated) => {
@@ -227,6 +236,7 @@ function warnOfSegmentOverlap(
     const [lease] = pool.name === served.name ? [] : leases.ofPool(pool.name);
     if (lease !== undefined) others.push({ pool, nadNamespace: namespace });
   }
-  const overlap = findOverlaps([...others, { pool: served, nadNamespace: namespace }]).get(served.name);
+  const found = yield* findOverlaps([...others, { pool: served, nadNamespace: namespace }]);
+  const overlap = found.get(served.name);
   return overlap === undefined ? [] : [describeOverlap(segment, overlap, namespace, false)];
 }

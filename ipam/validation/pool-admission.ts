@@ -1,4 +1,5 @@
 import { type AdmissionRequest, type AdmissionResponse, Reviewer } from '../../admission/review.js';
+import { runInSlices } from '../../kube/run-in-slices.js';
 import { type ValidationAdmissionOptions, answerReview, denyResource, readPoolObject } from './review-answer.js';
 import { type PoolReview, reviewPool } from './pool-review.js';
 
@@ -25,7 +26,7 @@ async function decide(request: AdmissionRequest, options: ValidationAdmissionOpt
   const review = readPoolReview(request);
   if (review === undefined) return { allowed: true };
   const { name } = (review.operation === 'DELETE' ? review.oldPool : review.pool).metadata;
-  const result = reviewPool(review, options.view);
+  const result = await runInSlices(reviewPool(review, options.view), options.clock);
   return answerReview({ operation: review.operation, subject: `AddressPool ${name}`, result }, options);
 }
 

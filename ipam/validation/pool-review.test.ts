@@ -7,6 +7,7 @@ import {
   reservedLease,
   validationViewOf,
 } from './testing/validation-view.js';
+import { runAtOnce } from '../../kube/run-in-slices.js';
 import { type PoolReview, reviewPool } from './pool-review.js';
 import type { ReviewCheck, ValidationResult } from './review.js';
 
@@ -28,7 +29,7 @@ function reviewed({ was, becomes, ...seen }: Case): ValidationResult {
   const review: PoolReview =
     oldPool === undefined ? { operation: 'CREATE', pool } : { operation: 'UPDATE', pool, oldPool };
   const pools = [...(seen.pools ?? []), ...(oldPool === undefined ? [] : [oldPool])];
-  return reviewPool(review, validationViewOf({ ...seen, pools }));
+  return runAtOnce(reviewPool(review, validationViewOf({ ...seen, pools })));
 }
 
 const CASES: Case[] = [

@@ -23,8 +23,8 @@ export type PoolReview =
   | { operation: 'UPDATE'; pool: AddressPool; oldPool: AddressPool }
   | { operation: 'DELETE'; oldPool: AddressPool };
 
-/** Reviews what the schema of an AddressPool cannot express. Pure. It reports all reasons for a refusal at once. */
-export function reviewPool(review: PoolReview, view: ValidationView): ValidationResult {
+/** Reviews what the schema of an AddressPool cannot express, in short steps. Pure. It reports all reasons for a refusal at once. */
+export function* reviewPool(review: PoolReview, view: ValidationView): Generator<undefined, ValidationResult> {
   if (review.operation === 'DELETE') return reviewDeletion(review.oldPool, view);
   const oldPool = review.operation === 'UPDATE' ? review.oldPool : undefined;
   // only metadata changed: it must be possible to remove the finalizer of an invalid pool
@@ -40,7 +40,7 @@ export function reviewPool(review: PoolReview, view: ValidationView): Validation
   }
   const change = { pool: review.pool, after: compiled.pool, oldPool, before: oldPool && servablePool(oldPool) };
   const refusals = [...refuseConflicts(change, view), ...refuseLeaseLosses(change, view)];
-  return refusals.length > 0 ? refuse(...refusals) : { refusals, warnings: warnOfPool(change, view) };
+  return refusals.length > 0 ? refuse(...refusals) : { refusals, warnings: yield* warnOfPool(change, view) };
 }
 
 /** ipam's own changes are not reviewed. It would undo those of others, or pods would get addresses that the NAD does not have. */

@@ -16,8 +16,8 @@ const MAX_COMPARED_POOLS = 256;
 /** With fewer blocks nodes get none, because one is left for claims. */
 const MIN_BLOCKS = 2n;
 
-/** Warns of allowed settings that may be mistakes: one line each, below 256 characters unless names are long. */
-export function warnOfPool(change: PoolChange, view: ValidationView): string[] {
+/** Warns of allowed settings that may be mistakes, in short steps: one line each, below 256 characters unless names are long. */
+export function* warnOfPool(change: PoolChange, view: ValidationView): Generator<undefined, string[]> {
   return [
     ...warnOfCooldown(change.pool, view),
     ...warnOfNodeSelector(change.after),
@@ -26,7 +26,7 @@ export function warnOfPool(change: PoolChange, view: ValidationView): string[] {
     ...warnOfNoAddress(change),
     ...warnOfLeftOutNamespaces(change, view),
     ...warnOfReplacedPools(change, view),
-    ...warnOfOverlaps(change, view),
+    ...(yield* warnOfOverlaps(change, view)),
   ];
 }
 
@@ -141,28 +141,31 @@ function warnOfReplacedPools({ pool, oldPool }: PoolChange, view: ValidationView
  * Two pools may share addresses. None is leased twice, but each pool seems larger than it is. A pool takes up to 30 ms to compile, and tenants decide how
  * many there are: so only pools of the address space are compared, at most a few, as the directory compiled them.
  */
-function warnOfOverlaps({ pool, after, reader }: PoolChange, { pools, networks }: ValidationView): string[] {
+function* warnOfOverlaps(
+  { pool, after, reader }: PoolChange,
+  { pools, networks }: ValidationView,
+): Generator<undefined, string[]> {
   const isCompared = (other: AddressPool) =>
     other.metadata.name !== after.name &&
     addressSpaceOf(other) === after.addressSpace &&
     // an administrator's pool and the derived pools that it replaces do not both lease
     (isAdminPool(pool) === isAdminPool(other) || !hasCommonUsers(pool, other));
-  const overlaps = pools
-    .list()
-    .filter(isCompared)
-    .slice(0, MAX_COMPARED_POOLS)
-    .flatMap((other) => {
-      const served = networks.pool(other.metadata.name);
-      const shared = served && firstSharedAddress(after, served);
-      if (shared === undefined) return [];
+  const once = `each is leased only once in address space "${after.addressSpace}"`;
+  const overlaps = new Set<string>();
+  for (const other of pools.list().filter(isCompared).slice(0, MAX_COMPARED_POOLS)) {
+    const { name } = other.metadata;
+    const served = networks.pool(name);
+    const shared = served && firstSharedAddress(after, served);
+    yield;
+    if (shared === undefined) continue;
+    overlaps.add(
       // the name of a derived pool contains the namespace of its NAD
-      const once = `each is leased only once in address space "${after.addressSpace}"`;
-      if (!isShown(other, reader)) return [`spec.subnets: some addresses are also in a pool of others: ${once}`];
-      return [
-        `spec.subnets: addresses from ${formatAddress(shared)} on are also in AddressPool ${other.metadata.name}: ${once}`,
-      ];
-    });
-  return [...new Set(overlaps)].slice(0, MAX_WARNED_POOLS);
+      isShown(other, reader)
+        ? `spec.subnets: addresses from ${formatAddress(shared)} on are also in AddressPool ${name}: ${once}`
+        : `spec.subnets: some addresses are also in a pool of others: ${once}`,
+    );
+  }
+  return [...overlaps].slice(0, MAX_WARNED_POOLS);
 }
 
 /**
