@@ -9,6 +9,7 @@ import { type KubeObject, objectKey } from '../api/meta.js';
 import type { Pod } from '../api/pod.js';
 import { ADDRESS_POOL_WATCH } from '../cluster/watch-specs.js';
 import { messageOf } from '../kube/errors.js';
+import { forEachInSlices } from '../kube/run-in-slices.js';
 import type { WatchSpec } from '../kube/informers/informers.js';
 import type { Logger } from '../kube/log.js';
 import { Reflector } from '../kube/informers/reflector.js';
@@ -24,6 +25,15 @@ const BLOCK_RECORDS: WatchSpec<AddressBlock, BlockRecord> = {
   ...ADDRESS_BLOCK_WATCH,
   indexes: { [BY_POOL]: ({ pool }) => [pool] },
 };
+/** The API server ends watches so often. Each end shows that nothing was missed until the watch began, even if no bookmark came. */
+const WATCH_SECONDS = 60;
+/** The end of two watches is missing. */
+const MAX_SILENCE_MS = 150_000;
+/** What is known of leases while a watch is silent. */
+const NOTHING_FREE: Pick<Inventory, 'heldBy' | 'free'> = {
+  heldBy: () => 0,
+  free: () => ({ total: 0, byNode: new Map() }),
+};
 /** NADs decide which namespaces a pool serves, which is not needed here. */
 const NO_NETWORKS = { cache: { list: () => [], get: () => undefined }, isServed: true, onChange: () => undefined };
 
@@ -38,7 +48,7 @@ interface CapacityCachesOptions {
 /** The caches of this process. It watches only leases in address spaces of published pools. */
 export class CapacityCaches {
   readonly #options: CapacityCachesOptions;
-  readonly #pods = new Map<string, PodRecord>();
+  #pods = new Map<string, PodRecord>();
   readonly #podFeed: FilteredInformer<Pod, PodRecord>;
   readonly #nodes;
   readonly #blocks;
@@ -103,8 +113,10 @@ export class CapacityCaches {
     return this.#pods.values();
   }
 
-  get inventory(): Inventory {
-    return this.#inventory;
+  /** Nothing is free while a watch is silent: others may have got it. */
+  get inventory(): Pick<Inventory, 'heldBy' | 'free'> {
+    const isCurrent = this.#podFeed.isCurrent && this.#leaseFeed?.isCurrent === true;
+    return isCurrent ? this.#inventory : NOTHING_FREE;
   }
 
   blocksOf(pool: Pool): readonly BlockRecord[] {
@@ -124,7 +136,12 @@ export class CapacityCaches {
       remove: (_pod, key) => {
         if (this.#pods.delete(key)) onChange();
       },
-      clear: () => this.#pods.clear(),
+      replace: async (listed, signal) => {
+        const pods = new Map<string, PodRecord>();
+        const add = ({ selected, key }: Selected<PodRecord>) =>
+          void pods.set(key, withFirstAttachment(selected, this.#pods.get(key)));
+        if (await forEachInSlices(listed, add, context.clock, signal)) this.#pods = pods;
+      },
       onListed: onChange,
     });
   }
@@ -152,10 +169,12 @@ export class CapacityCaches {
         inventory.delete(entry);
         onChange();
       },
-      clear: () => {
-        const isCurrent = this.#inventory === inventory;
-        inventory = new Inventory();
-        if (isCurrent) this.#inventory = inventory;
+      replace: async (listed, signal) => {
+        const next = new Inventory();
+        const add = ({ selected }: Selected<InventoryEntry>) => next.add(selected);
+        if (!(await forEachInSlices(listed, add, context.clock, signal))) return;
+        if (this.#inventory === inventory) this.#inventory = next;
+        inventory = next;
       },
       onListed: onChange,
     });
@@ -170,16 +189,18 @@ interface FilteredInformerOptions<T extends KubeObject, P> {
   readonly select: (object: T) => P | undefined;
   readonly upsert: (selected: P, key: string) => void;
   readonly remove: (selected: P | undefined, key: string) => void;
-  /** Called before the objects of a new list. */
-  readonly clear: () => void;
+  /** Replaces everything by the objects of a list, in slices. Until its end, what was known before counts. */
+  readonly replace: (listed: readonly Selected<P>[], signal: AbortSignal) => Promise<void>;
   /** Called after the objects of a list. */
   readonly onListed: () => void;
 }
 
-interface SelectedObject<P> {
+interface Selected<P> {
   readonly key: string;
-  readonly selected: P | undefined;
+  readonly selected: P;
 }
+
+type SelectedObject<P> = Selected<P | undefined>;
 
 /** Watches a kind most of whose objects are ignored. Ignored objects need no memory. */
 class FilteredInformer<T extends KubeObject, P> {
@@ -198,15 +219,21 @@ class FilteredInformer<T extends KubeObject, P> {
       resource,
       transform: (object) => ({ key: objectKey(object), selected: this.#select(object) }),
       store: {
-        replace: (projections) => this.#replace(projections),
+        replace: (projections, _versions, signal) => this.#replace(projections, signal),
         upsert: (projection) => this.#upsert(projection),
         remove: ({ key, selected }) => options.remove(selected, key),
       },
+      watchSeconds: WATCH_SECONDS,
       clock,
       random,
       log,
       metrics: metrics.kube,
     });
+  }
+
+  /** Whether the watch has shown recently that nothing was missed. */
+  get isCurrent(): boolean {
+    return this.#options.context.clock.now() - this.#reflector.lastProgress <= MAX_SILENCE_MS;
   }
 
   /** Whether the first list is complete. */
@@ -222,10 +249,11 @@ class FilteredInformer<T extends KubeObject, P> {
     return this.#reflector.stop();
   }
 
-  #replace(projections: readonly SelectedObject<P>[]): void {
-    const { clear, upsert, onListed } = this.#options;
-    clear();
-    for (const { key, selected } of projections) if (selected !== undefined) upsert(selected, key);
+  async #replace(projections: readonly SelectedObject<P>[], signal: AbortSignal): Promise<void> {
+    const { replace, onListed } = this.#options;
+    const isSelected = (each: SelectedObject<P>): each is Selected<P> => each.selected !== undefined;
+    await replace(projections.filter(isSelected), signal);
+    if (signal.aborted) return;
     this.#hasSynced = true;
     onListed();
   }
