@@ -81,6 +81,7 @@ describe('The Helm chart', function () {
       [{ featureGates: { PrimaryUserDefinedNetwork: true } }, 'PrimaryUserDefinedNetwork'],
       [{ networkPolicy: { apiServerCIDRs: ['192.0.2.1'] } }, 'apiServerCIDRs'],
       [{ allInOne: { enabled: true }, ipam: { enabled: false } }, 'ipam.enabled'],
+      [{ guardCounters: { enabled: true }, ipam: { enabled: false } }, 'guardCounters.enabled'],
       [{ certManager: { issuerRef: { name: 'ca' } } }, 'certManager.enabled'],
       [{ image: { registry: 'registry.example.com/' } }, 'registry'],
       [{ image: { registry: '' } }, 'image.registry is not set'],
