@@ -36,12 +36,19 @@ describe('an interface that is plugged again before Multus has detached it', () 
     const syncAll = async () => {
       while (controller.deliverAll() || controller.queue.size > 0) await controller.syncNext();
     };
-    applyOperation(world, { do: 'create VM', networks: { data: 'blue' }, running: true });
+    const allocate = (network: string, address: string) => {
+      const found = world.list('claims').find(({ spec }) => spec.network === network);
+      world.update('claims', objectKey(found!), (copy) => Object.assign(copy, { status: { ips: [address] } }));
+    };
+    applyOperation(world, { do: 'create VM', networks: { data: 'blue' }, running: false });
+    await cluster.settle();
+    // Multus reports it: the network has an IPAM
+    allocate('blue-net', '10.0.0.5/24');
+    applyOperation(world, { do: 'run VM', running: true });
     await cluster.settle();
     applyOperation(world, { do: 'edit NAD', nad: 'blue', config: 'renamed' });
     await syncAll();
-    const [second] = world.list('claims').filter(({ spec }) => spec.network === 'new-blue-net');
-    world.update('claims', objectKey(second!), (copy) => Object.assign(copy, { status: { ips: ['10.0.0.7/24'] } }));
+    allocate('new-blue-net', '10.0.0.7/24');
     kubevirt.migrate();
     kubevirt.steps.attach();
     applyOperation(world, { do: 'edit NAD', nad: 'blue', config: 'persistent' });

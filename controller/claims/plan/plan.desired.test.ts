@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { podInterfaceName } from '../../../api/pod.js';
-import { claimName, swappedClaimName } from '../../../api/ipam-claim.js';
+import { claimName } from '../../../api/ipam-claim.js';
 import {
   claim,
   claimOfIpamExtensions,
@@ -17,11 +17,6 @@ import { plan } from './plan.js';
 
 const running = launcher([{ nad: 'blue', claim: 'vm1.data' }], { status: [{ nad: 'blue' }] });
 const ended = launcher([{ nad: 'blue', claim: 'vm1.data' }], { phase: 'Succeeded', status: [{ nad: 'blue' }] });
-/** On blue, while KubeVirt has written the annotation again from the VMI. */
-const onBlue = launcher([{ nad: 'green' }]);
-onBlue.metadata.annotations!['k8s.v1.cni.cncf.io/network-status'] = JSON.stringify([
-  { name: 'vms/blue', interface: podInterfaceName('data'), ips: ['10.0.0.5'] },
-]);
 
 describe('the plan', () => {
   describe('for a deleted claim that may not be created again', () => {
@@ -165,16 +160,6 @@ describe('the plan', () => {
         name: 'corrects the NAD of a claim if another NAD names the same network',
         given: { vm: vm({ data: 'blue2' }), claims: [claim()], nads: [BLUE, nad('blue2', { name: 'blue-net' })] },
         expect: ['update vm1.data for vm-uid: annotations'],
-      },
-      {
-        name: 'keeps such a claim after another swap while a launcher has its address on the first NAD',
-        given: {
-          vm: vm({ data: 'green' }),
-          vmi: vmi({ data: 'green' }),
-          launchers: [onBlue],
-          claims: [claim({ nad: 'vms/blue2', ips: ['10.0.0.5/24'] })],
-        },
-        expect: ['wait for vm1.data', `create ${swappedClaimName('vm1', 'data', 'green-net')} for vm-uid`],
       },
     ]);
   });

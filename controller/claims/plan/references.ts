@@ -1,5 +1,5 @@
 import { type IPAMClaim, addressTextsOf, claimNadOf, claimVmNetworkOf } from '../../../api/ipam-claim.js';
-import { joinKey } from '../../../api/meta.js';
+import { type KubeObject, joinKey } from '../../../api/meta.js';
 import { PRIMARY_CLAIM_ANNOTATION } from '../../../api/names.js';
 import {
   type NetworkSelection,
@@ -79,20 +79,31 @@ export function mayUseClaim(pod: Pod, claim: IPAMClaim, observed: ObservedWorklo
       : selection.claimReference === claim.metadata.name,
   );
   if (isRequested) return true;
-  const isForOtherClaim = (status: NetworkStatus) =>
-    selections.some((selection) => isAttachment(selection, status) && hasOlderClaim(selection, pod, observed));
+  const own = addressTextsOf(claim);
   return statuses.some((status) => {
-    const hasAddress = hasAddressOf(claim, status);
-    if (isOfClaim(status.interface, status.name)) return hasAddress || !isForOtherClaim(status);
+    const reported = reportedIPsOf(status);
+    // the reference of an attachment may have changed since: an older claim has it again after its network's name came back into the NAD
+    const hasAddress = own.some((address) => reported.includes(address));
+    // Multus reports no addresses on a NAD without IPAM, whose guests may have them
+    const isUnknown = reported.length === 0 && own.length > 0;
+    const isForOtherClaim = selections.some(
+      (selection) =>
+        isAttachment(selection, status) && hasOlderClaim(selection, pod, observed, isUnknown ? claim : undefined),
+    );
+    if (isOfClaim(status.interface, status.name)) return hasAddress || !isForOtherClaim;
     // the VM has got another NAD of the claim's network, which the claim names, and the launcher is still on the first one
-    return hasAddress && isOfClaim(status.interface) && !isForOtherClaim(status);
+    const mayHaveAddress = hasAddress || (isUnknown && !isKnownAsOtherNetwork(status, claim, observed));
+    return mayHaveAddress && isOfClaim(status.interface) && !isForOtherClaim;
   });
 }
 
-/** The reference of an attachment may have changed since: an older claim has it again after its network's name came back into the NAD. */
-function hasAddressOf(claim: IPAMClaim, status: NetworkStatus): boolean {
-  const reported = reportedIPsOf(status);
-  return addressTextsOf(claim).some((address) => reported.includes(address));
+function isKnownAsOtherNetwork(
+  { name: nad }: NetworkStatus,
+  claim: IPAMClaim,
+  { networks }: ObservedWorkload,
+): boolean {
+  const lookup = networks.get(nad);
+  return lookup?.found === true && lookup.config.ok && lookup.config.network.name !== claim.spec.network;
 }
 
 /** Returns the attachment of the claim's interface that Multus reports. */
@@ -120,10 +131,20 @@ function isAttachment(selection: NetworkSelection, status: NetworkStatus): boole
  * Returns true if the element's claim is older than the pod: then the attachment that Multus reports has this claim. A younger one proves nothing. If
  * the NAD names another network now, the webhook assigns the new claim when the interface is unplugged and plugged again, although the
  * attachment with the old claim may still exist.
+ * @param than given if the attachment may be that of this claim, unless the other claim is younger: the name of its network may have come back
  */
-function hasOlderClaim({ claimReference }: NetworkSelection, pod: Pod, { claims }: ObservedWorkload): boolean {
-  const created = claims.find(({ metadata }) => metadata.name === claimReference)?.metadata.creationTimestamp;
-  return Date.parse(created ?? '') < Date.parse(pod.metadata.creationTimestamp ?? '');
+function hasOlderClaim(
+  { claimReference }: NetworkSelection,
+  pod: Pod,
+  { claims }: ObservedWorkload,
+  than?: IPAMClaim,
+): boolean {
+  const created = createdAt(claims.find(({ metadata }) => metadata.name === claimReference));
+  return created < createdAt(pod) && (than === undefined || created > createdAt(than));
+}
+
+function createdAt(object: KubeObject | undefined): number {
+  return Date.parse(object?.metadata.creationTimestamp ?? '');
 }
 
 function selectionNadKey(selection: NetworkSelection): string {
