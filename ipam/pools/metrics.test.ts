@@ -120,6 +120,36 @@ describe('the metrics of pools', () => {
     expect(text).to.include(`holdfast_ipam_pools_left_out ${MAX_DERIVED_POOLS}\n`);
   });
 
+  it('are those of the oldest pools of a namespace with more than it may have, in whichever order a leader sees them', async () => {
+    const names = Array.from({ length: MAX_DERIVED_POOLS_OF_NAMESPACE + 1 }, (_, index) => `net${index + 10}`);
+    for (const name of names) put(name, {}, 'tenant-a');
+    for (const order of [names, names.toReversed()]) {
+      const sync = world.elect();
+      for (const name of order) await sync(name);
+      expect(await poolsWithSeries()).to.have.members(names.slice(0, -1));
+      world.metrics.clear();
+    }
+  });
+
+  it('appear for a pool that was left out once another one of its namespace is gone', async () => {
+    const names = Array.from({ length: MAX_DERIVED_POOLS_OF_NAMESPACE + 1 }, (_, index) => `net${index + 10}`);
+    for (const name of names) put(name, {}, 'tenant-a');
+    for (const name of names) await world.sync(name);
+    world.metrics.forget('net10');
+    expect(await poolsWithSeries()).to.have.members(names.slice(1));
+  });
+
+  it('stay those of one pool if a derived one replaces that of an administrator between two syncs, or the other way round', async () => {
+    for (const namespace of [undefined, 'vms', 'others', undefined]) {
+      put('blue', {}, namespace);
+      await world.settle();
+      const lines = (await world.registry.registry.metrics()).split('\n');
+      const free = lines.filter((line) => line.includes('pool="blue"') && line.includes('state="free"'));
+      expect(free).to.have.lengthOf(1);
+      expect(free[0]).to.include(`nad_namespace="${namespace ?? ''}"`);
+    }
+  });
+
   it('name the namespace of the NADs of a derived pool, whose owner must act, and lose all series with the pool', async () => {
     put('derived', {}, 'vms');
     put('admin');

@@ -1,7 +1,7 @@
 import { COUNTS } from '../../addressing/address-states.js';
 import type { Family } from '../../addressing/address/address.js';
 import { toSafeNumber } from '../../addressing/address/ranges.js';
-import { type AddressPool, nadNamespaceOf } from '../../api/address-pool.js';
+import { type AddressPool, isAdminPool, nadNamespaceOf } from '../../api/address-pool.js';
 import type { Metrics } from '../../process/metrics.js';
 import { type FamilyCounts, capacityOf } from './status.js';
 
@@ -36,35 +36,46 @@ export function createPoolMetrics(metrics: Pick<Metrics, 'gauge'>, maxDerived: n
     'Pools derived from NADs that have no metrics because of --max-derived-pool-metrics, or of their number in one namespace.',
   );
   const slots = new DerivedPoolSlots(maxDerived);
-  const remove = (pool: string, family: string) => {
-    capacity.remove({ pool, family });
-    const nad_namespace = slots.namespaceOf(pool) ?? '';
-    available.remove({ pool, nad_namespace, family });
-    for (const { state } of COUNTS) addresses.remove({ pool, nad_namespace, family, state });
+  const remove = (pool: string, nad_namespace: string, families = Object.values(FAMILY_LABELS)) => {
+    for (const family of families) {
+      capacity.remove({ pool, family });
+      available.remove({ pool, nad_namespace, family });
+      for (const { state } of COUNTS) addresses.remove({ pool, nad_namespace, family, state });
+    }
   };
-  const report = ({ metadata: { name: pool }, spec: { stickyMAC } }: AddressPool, use: FamilyCounts) => {
-    const nad_namespace = slots.namespaceOf(pool) ?? '';
+  const report = (observed: AddressPool, use: FamilyCounts) => {
+    const pool = observed.metadata.name;
+    const nad_namespace = namespaceOf(observed);
     const family = FAMILY_LABELS[use.family];
     if (capacityOf(use) === 0n) {
-      remove(pool, family);
+      remove(pool, nad_namespace, [family]);
       return;
     }
     capacity.set({ pool, family }, toSafeNumber(capacityOf(use)));
-    const count = stickyMAC === undefined ? use.free : use.free + use.cooling;
+    const count = observed.spec.stickyMAC === undefined ? use.free : use.free + use.cooling;
     available.set({ pool, nad_namespace, family }, toSafeNumber(count));
     for (const { state, field } of COUNTS)
       addresses.set({ pool, nad_namespace, family, state }, toSafeNumber(use[field]));
   };
+  /** Returns whether the pool has series now. */
+  const add = (given: Observation): boolean => {
+    const out = isAdminPool(given.pool) ? undefined : slots.take(given);
+    if (out !== undefined) remove(out.pool.metadata.name, namespaceOf(out.pool));
+    if (out === given) return false;
+    for (const use of given.uses) report(given.pool, use);
+    return true;
+  };
   const forget = (pool: string) => {
-    for (const family of Object.values(FAMILY_LABELS)) remove(pool, family);
-    slots.release(pool);
+    remove(pool, slots.namespaceOf(pool));
+    slots.release(pool).some(add);
     leftOut.set(slots.leftOut);
   };
   return {
     observed: (pool: AddressPool, uses: readonly FamilyCounts[]) => {
       const { name } = pool.metadata;
-      const namespace = nadNamespaceOf(pool);
-      if (namespace === undefined || slots.take(name, namespace)) for (const use of uses) report(pool, use);
+      // another pool of this name may have been deleted since the last sync
+      if (slots.namespaceOf(name) !== namespaceOf(pool)) forget(name);
+      add({ pool, uses });
       leftOut.set(slots.leftOut);
     },
     forget,
@@ -78,12 +89,16 @@ export function createPoolMetrics(metrics: Pick<Metrics, 'gauge'>, maxDerived: n
   };
 }
 
-/** Divides a limited number of slots among pools that are derived from NADs, and among their namespaces. A pool keeps its slot until it is gone. */
+interface Observation {
+  readonly pool: AddressPool;
+  readonly uses: readonly FamilyCounts[];
+}
+
+/** Divides a limited number of slots among pools that are derived from NADs, and among their namespaces. Older pools come first, for each leader. */
 class DerivedPoolSlots {
   readonly #max: number;
-  /** Namespaces by pool. */
-  readonly #taken = new Map<string, string>();
-  readonly #leftOut = new Set<string>();
+  readonly #taken = new Map<string, Observation>();
+  readonly #leftOut = new Map<string, Observation>();
 
   constructor(max: number) {
     this.#max = max;
@@ -95,30 +110,56 @@ class DerivedPoolSlots {
   }
 
   /** The namespace of a pool that has a slot. */
-  namespaceOf(pool: string): string | undefined {
-    return this.#taken.get(pool);
+  namespaceOf(pool: string): string {
+    const found = this.#taken.get(pool)?.pool;
+    return found === undefined ? '' : namespaceOf(found);
   }
 
-  /** Returns whether the pool has a slot now. */
-  take(pool: string, namespace: string): boolean {
-    if (this.#taken.has(pool)) return true;
-    const count = [...this.#taken.values()].filter((each) => each === namespace).length;
-    if (this.#taken.size >= this.#max || count >= MAX_DERIVED_POOLS_OF_NAMESPACE) {
-      this.#leftOut.add(pool);
-      return false;
-    }
-    this.#leftOut.delete(pool);
-    this.#taken.set(pool, namespace);
-    return true;
+  /** Returns the pool that has no slot because of this one: itself, or the one that had its slot. */
+  take(given: Observation): Observation | undefined {
+    const { name } = given.pool.metadata;
+    const isNew = !this.#taken.has(name);
+    this.#taken.set(name, given);
+    this.#leftOut.delete(name);
+    const out = isNew ? this.#excess(namespaceOf(given.pool)) : undefined;
+    if (out === undefined) return undefined;
+    this.#taken.delete(out.pool.metadata.name);
+    this.#leftOut.set(out.pool.metadata.name, out);
+    return out;
   }
 
-  release(pool: string): void {
+  #excess(namespace: string): Observation | undefined {
+    const all = [...this.#taken.values()];
+    const ofNamespace = all.filter(({ pool }) => namespaceOf(pool) === namespace);
+    if (ofNamespace.length > MAX_DERIVED_POOLS_OF_NAMESPACE) return ofNamespace.reduce(youngerOf);
+    return all.length > this.#max ? all.reduce(youngerOf) : undefined;
+  }
+
+  /** Returns the pools that may get the slot: the oldest one whose namespace has less than its bound. */
+  release(pool: string): Observation[] {
     this.#leftOut.delete(pool);
-    this.#taken.delete(pool);
+    return this.#taken.delete(pool) ? [...this.#leftOut.values()].sort(byAge) : [];
   }
 
   clear(): void {
     this.#taken.clear();
     this.#leftOut.clear();
   }
+}
+
+/** Empty for a pool of an administrator, as in the label of the metrics. */
+function namespaceOf(pool: AddressPool): string {
+  return nadNamespaceOf(pool) ?? '';
+}
+
+function youngerOf(a: Observation, b: Observation): Observation {
+  return byAge(a, b) > 0 ? a : b;
+}
+
+function byAge(a: Observation, b: Observation): number {
+  return ageKeyOf(a) < ageKeyOf(b) ? -1 : 1;
+}
+
+function ageKeyOf({ pool: { metadata } }: Observation): string {
+  return `${metadata.creationTimestamp ?? ''} ${metadata.name}`;
 }
