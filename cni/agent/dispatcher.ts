@@ -108,7 +108,12 @@ export class Dispatcher {
     const { verbs } = this.#options;
     try {
       return await this.#withDeadline(DEL_MS, caller, (signal) => {
-        const work = (yieldWorker: YieldWorker) => verbs.perform(request, { signal, yieldWorker });
+        const work = async (yieldWorker: YieldWorker) => {
+          const outcome = await verbs.perform(request, { signal, yieldWorker });
+          // it may be stored by now: a next ADD must find that, or the retry would release the address of the ADD
+          signal.throwIfAborted();
+          return outcome;
+        };
         return this.#queue.run(sandboxInterfaceKey(request), signal, work, store);
       });
     } catch (error) {
