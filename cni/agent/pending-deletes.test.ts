@@ -98,6 +98,14 @@ describe('pending deletes', () => {
     });
   }
 
+  it('are listed beside files that can be neither renamed nor removed', async () => {
+    await notes.write(OTHER);
+    await writeFile(join(folder, `${'x'.repeat(250)}.json`), 'too long for a suffix');
+    await mkdir(join(folder, '.note-1'));
+    await utimes(join(folder, '.note-1'), 0, 0);
+    expect(await notes.list()).to.have.length(1);
+  });
+
   it('are kept if their file cannot be read now, as on a node without free file descriptors', async () => {
     await notes.write(OTHER);
     // the kernel fails with EIO

@@ -76,14 +76,19 @@ export class PendingDeletes {
     if (this.has(target)) await rm(this.#pathOf(target), { force: true });
   }
 
-  /** Lists the pending deletes. Invalid files are renamed and logged. */
+  /** Lists the pending deletes. Invalid files are renamed and logged. One that cannot be renamed does not stop the others. */
   async list(): Promise<PendingDelete[]> {
+    const { folder, log } = this.#options;
     const notes: PendingDelete[] = [];
     for (const name of await this.#names()) {
-      if (name.startsWith(TEMPORARY_PREFIX)) await this.#removeAbandoned(name);
-      if (!name.endsWith(FILE_EXTENSION) || name.startsWith('.')) continue;
-      const note = await this.#read(name);
-      if (note !== undefined) notes.push(note);
+      try {
+        if (name.startsWith(TEMPORARY_PREFIX)) await this.#removeAbandoned(name);
+        const isNote = name.endsWith(FILE_EXTENSION) && !name.startsWith('.');
+        const note = isNote ? await this.#read(name) : undefined;
+        if (note !== undefined) notes.push(note);
+      } catch (error) {
+        log.error({ path: join(folder, name), err: error }, `remove this file by hand: ${messageOf(error)}`);
+      }
     }
     return notes;
   }
