@@ -152,6 +152,17 @@ describe('the socket of the agent', () => {
     expect((await readdir(join(folder, 'run'))).sort()).to.deep.equal(['agent.sock', 'dead.sock']);
   });
 
+  it('removes what agents left behind that were killed while they began to listen, and nothing else', async () => {
+    const [left, old, used] = ['.0123abcd', '.99.old', '.89abcdef'].map((suffix) => `${path}${suffix}`);
+    await mkdir(join(path, '..'), { recursive: true });
+    for (const file of [left!, old!, `${path}.note`]) await writeFile(file, '');
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(used, resolve));
+    await start();
+    expect(await readdir(join(path, '..'))).to.have.members(['agent.sock', 'agent.sock.89abcdef', 'agent.sock.note']);
+    other.close();
+  });
+
   it('starts if nothing is at its path by the time it looks for the agent there', async () => {
     await mkdir(join(folder, 'run'));
     // a link to nothing keeps the path in use, as the socket of an agent does that stops just now

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { linkSync, rmSync, statSync } from 'node:fs';
-import { mkdir, rename, rm } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { type Server, type Socket, createConnection, createServer } from 'node:net';
-import { dirname } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { Clock } from '../../kube/clock.js';
 import { messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
@@ -76,6 +76,8 @@ export class SocketServer {
     }
     this.#inode = inodeOf(path);
     this.#server.on('error', (error) => this.#options.log.error({ err: error }, `socket: ${error.message}`));
+    // they do no harm
+    await this.#removeLeftovers().catch(() => undefined);
   }
 
   /** Stops accepting requests, finishes the running ones, and removes the socket. */
@@ -119,6 +121,18 @@ export class SocketServer {
     }
     await rm(aside, { force: true });
     log.info({ path }, 'removed the socket of an agent that has exited');
+  }
+
+  /** Removes the sockets of agents that were killed in {@link listen}. */
+  async #removeLeftovers(): Promise<void> {
+    const { path } = this.#options;
+    const isLeftover = (name: string) =>
+      name.startsWith(`${basename(path)}.`) && /\.([0-9a-f]{8}|\d+\.old)$/.test(name);
+    for (const name of (await readdir(dirname(path))).filter(isLeftover)) {
+      const left = join(dirname(path), name);
+      // an agent that starts now may listen there
+      if (!(await hasListener(left))) await rm(left, { force: true });
+    }
   }
 
   #serve(socket: Socket): void {
