@@ -31,7 +31,9 @@ describe('Sandboxes', () => {
     for (const containerId of ['c1', 'c2']) sandboxes.add({ containerId, netns: await namespace(containerId) });
     expect([...(await sandboxes.existing())].sort()).to.deep.equal(['c1', 'c2']);
     await rm(join(namespaces, 'c1'));
+    expect(sandboxes.hasEnded('c1')).to.equal(false);
     expect([...(await sandboxes.existing())]).to.deep.equal(['c2']);
+    expect(['c1', 'c2', 'not recorded'].map((each) => sandboxes.hasEnded(each))).to.deep.equal([true, false, false]);
     expect(await readdir(folder)).to.deep.equal(['c2']);
   });
 
@@ -56,8 +58,10 @@ describe('Sandboxes', () => {
 
   it('are unknown before the first ADD, and if their namespaces are in another folder', async () => {
     expect([...(await started().existing())]).to.deep.equal([]);
-    started().add({ containerId: 'c1', netns: '/proc/1/ns/net' });
-    expect([...(await started().existing())]).to.deep.equal([]);
+    const sandboxes = started();
+    for (const netns of ['/proc/1/ns/net', '/other/run/netns/n1']) sandboxes.add({ containerId: 'c1', netns });
+    expect([...(await sandboxes.existing())]).to.deep.equal([]);
+    expect(sandboxes.hasEnded('c1')).to.equal(false);
   });
 
   it('do not make an ADD fail if they cannot be recorded', async () => {

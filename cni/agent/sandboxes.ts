@@ -9,6 +9,9 @@ import type { AddRequest } from './request.js';
 /** Where containerd and CRI-O mount the network namespaces of sandboxes. The agent sees the folder at the same path. */
 export const NAMESPACES_FOLDER = '/var/run/netns';
 
+/** Of ended sandboxes that are remembered. A late write is found minutes after its sandbox has ended. */
+const MAX_ENDED = 4096;
+
 interface SandboxesOptions {
   readonly folder: string;
   /** Default: {@link NAMESPACES_FOLDER}. */
@@ -22,16 +25,18 @@ interface SandboxesOptions {
  */
 export class Sandboxes {
   readonly #options: SandboxesOptions;
+  /** Container IDs, the latest last. */
+  readonly #ended = new Set<string>();
 
   constructor(options: SandboxesOptions) {
     this.#options = options;
   }
 
-  /** Records the sandbox of an ADD, at once, as the folder is in memory. If that is impossible, the sandbox counts as one that does not exist. */
+  /** Records the sandbox of an ADD, at once, as the folder is in memory. If that is impossible, it is not known whether the sandbox exists. */
   add({ containerId, netns }: Pick<AddRequest, 'containerId' | 'netns'>): void {
     const { folder, namespaces = NAMESPACES_FOLDER, log } = this.#options;
-    // in /proc the agent sees other processes than the runtime; /var/run and /run are the same folder
-    if (!dirname(netns).endsWith('/run/netns')) return;
+    // the agent does not see other folders, and in /proc other processes than the runtime; /var/run and /run are the same
+    if (![namespaces, NAMESPACES_FOLDER, '/run/netns'].includes(dirname(netns))) return;
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       symlinkSync(join(namespaces, basename(netns)), join(folder, containerId));
@@ -47,9 +52,23 @@ export class Sandboxes {
     const found = new Set<string>();
     for (const containerId of await readdir(folder).catch(ifAbsent([]))) {
       const link = join(folder, containerId);
-      if ((await stat(link).catch(ifAbsent(undefined))) === undefined) await rm(link, { force: true });
-      else found.add(containerId);
+      if ((await stat(link).catch(ifAbsent(undefined))) !== undefined) found.add(containerId);
+      else {
+        this.#addEnded(containerId);
+        await rm(link, { force: true });
+      }
     }
     return found;
+  }
+
+  /** Whether this process has seen that a recorded sandbox does not exist any more. One without a record may exist. */
+  hasEnded(containerId: string): boolean {
+    return this.#ended.has(containerId);
+  }
+
+  #addEnded(containerId: string): void {
+    const [oldest] = this.#ended;
+    if (this.#ended.size >= MAX_ENDED && oldest !== undefined) this.#ended.delete(oldest);
+    this.#ended.add(containerId);
   }
 }

@@ -53,35 +53,42 @@ describe('a write of the agent that arrives after its caller has given up', () =
       scene.agent.listOwn();
     });
 
-    /** @param reported the address of the interface, as Multus reports it */
-    async function sweep(reported: string, ...existing: string[]): Promise<void> {
-      const status = JSON.stringify([{ name: 'apps/blue', interface: 'net1', ips: [reported] }]);
+    /** @param reported the addresses of the interface, as Multus reports it */
+    async function sweep(reported: string | string[], existing: string[], ended = ['web-c1', 'web-c2']): Promise<void> {
+      const status = JSON.stringify([{ name: 'apps/blue', interface: 'net1', ips: [reported].flat() }]);
       const annotations = { [NETWORK_STATUS_ANNOTATION]: status };
       scene.cluster.setPod({ metadata: { namespace: 'apps', name: 'web', uid: 'web-uid', annotations } });
       scene.sandboxes.clear();
       for (const container of existing) scene.sandboxes.add(container);
+      scene.endedSandboxes.clear();
+      for (const container of ended) if (!existing.includes(container)) scene.endedSandboxes.add(container);
       for (let look = 0; look < 6; look++) await scene.pass(COLLECT_AFTER_MS / 2);
     }
 
     it('leases nothing for long', async () => {
-      await sweep(second, 'web-c2');
+      await sweep(second, ['web-c2']);
       expect(scene.held).to.deep.equal([second]);
     });
 
     it('leases its address while its sandbox exists, or Multus or the runtime does not show the other one', async () => {
       for (const existing of [[], ['web-c1'], ['web-c1', 'web-c2'], ['web-c3']]) {
-        await sweep(second, ...existing);
+        await sweep(second, existing);
         expect(scene.held, existing.join()).to.have.members([first, second]);
       }
-      for (const reported of [first, '10.0.0.77', '']) {
-        await sweep(reported, 'web-c2');
-        expect(scene.held, reported).to.have.members([first, second]);
+      for (const reported of [first, '10.0.0.77', '', [second, first], [second, `${first}/24`]]) {
+        await sweep(reported, ['web-c2']);
+        expect(scene.held, String(reported)).to.have.members([first, second]);
       }
+    });
+
+    it('leases its address if no record tells that its sandbox has ended', async () => {
+      await sweep(second, ['web-c2'], []);
+      expect(scene.held).to.have.members([first, second]);
     });
 
     it('leases its address while the pod cannot be read', async () => {
       scene.agent.api.before = ({ path }) => (path.includes('/pods/') ? { error: ABORTED, applied: false } : undefined);
-      await sweep(second, 'web-c2');
+      await sweep(second, ['web-c2']);
       expect(scene.held).to.have.members([first, second]);
     });
   });
@@ -91,6 +98,16 @@ describe('a write of the agent that arrives after its caller has given up', () =
     await giveUp(() => scene.del());
     const after = await scene.add();
     expect(after).to.deep.equal(before);
+    expect(() => scene.agent.api.serve(late!)).to.throw('Conflict');
+    expect(scene.held).to.deep.equal(after);
+  });
+
+  it('releases nothing, if the next process has carried out the pending delete and added the interface again', async () => {
+    await scene.add();
+    await giveUp(() => scene.del());
+    scene.start().catchUp();
+    await scene.del();
+    const after = await scene.add();
     expect(() => scene.agent.api.serve(late!)).to.throw('Conflict');
     expect(scene.held).to.deep.equal(after);
   });

@@ -1,5 +1,5 @@
 import { type Pod, hasUid, isTerminal, networkStatuses, reportedIPsOf } from '../../../api/pod.js';
-import { formatAddress } from '../../../addressing/address/address.js';
+import { readAllAddresses, sameAddress } from '../../../addressing/address/address.js';
 import { type LeaseRecord, stateOf } from '../../../addressing/lease/lease.js';
 import { LeakCandidates } from '../../../addressing/lease/leak-candidates.js';
 import { findUnlessGone } from '../../../kube/absence.js';
@@ -25,7 +25,7 @@ interface LeakSweepDeps {
   readonly own: NodeLeases;
   readonly writer: LeaseWriter;
   readonly pods: CachedPods;
-  readonly sandboxes: Pick<Sandboxes, 'existing'>;
+  readonly sandboxes: Pick<Sandboxes, 'existing' | 'hasEnded'>;
   readonly client: Pick<Client, 'get'>;
   readonly clock: Pick<Clock, 'now'>;
   readonly metrics: PodLeaseMetrics;
@@ -39,7 +39,8 @@ const MAX_RELEASES_A_ROUND = 100;
 /**
  * Releases leases of pods that no longer exist: a DEL was lost, the node went down, or the agent stopped between a write and its answer.
  * A pod that was deleted by force may still run: its lease is kept while the network namespace of its sandbox exists. A write of an earlier
- * process may also arrive when the pod has another sandbox with another address: then its lease is released as well.
+ * process may also arrive when the pod has another sandbox with another address: then its lease is released as well, once it is known that
+ * its own sandbox has ended. A tenant may write what Multus reports, so that alone proves nothing.
  * Caches choose candidates in two rounds, a live read of the pod confirms it, and the write fails if the lease has changed.
  */
 export class LeakSweep {
@@ -102,20 +103,20 @@ export class LeakSweep {
     return this.#existing.has(containerID);
   }
 
-  /** Returns the leases that another sandbox, which exists, holds for the same interface and family, if the sandbox of this one is gone. */
+  /** Returns the leases that another sandbox, which exists, holds for the same interface and family, if the sandbox of this one has ended. */
   #successorsOf(lease: LeaseRecord): readonly LeaseRecord[] {
-    const { owner, containerID, interface: interfaceName, address } = lease;
-    if (owner?.kind !== 'Pod' || stateOf(lease) !== 'held' || containerID === undefined || this.#hasSandbox(lease))
-      return [];
-    const others = this.#deps.own.ofPod(owner.uid).filter((each) => stateOf(each) === 'held' && this.#hasSandbox(each));
+    const { owner, containerID = '', interface: interfaceName, address } = lease;
+    const { own, sandboxes } = this.#deps;
+    if (owner?.kind !== 'Pod' || stateOf(lease) !== 'held' || !sandboxes.hasEnded(containerID)) return [];
+    const others = own.ofPod(owner.uid).filter((each) => stateOf(each) === 'held' && this.#hasSandbox(each));
     return others.filter((each) => each.interface === interfaceName && each.address.family === address.family);
   }
 
-  /** Whether the pod has another address instead. A sandbox may exist without a record, so Multus must report the other address, too. */
+  /** Whether Multus reports the other address, and not this one. An address that cannot be read may be this one. */
   #isReplaced(lease: LeaseRecord, pod: Pod): boolean {
     const attached = networkStatuses(pod).filter((each) => each.interface === lease.interface);
-    const reported = attached.flatMap(reportedIPsOf);
-    const isReported = (each: LeaseRecord) => reported.includes(formatAddress(each.address));
+    const reported = readAllAddresses(attached.flatMap(reportedIPsOf)) ?? [];
+    const isReported = ({ address }: LeaseRecord) => reported.some((each) => sameAddress(each, address));
     return !isReported(lease) && this.#successorsOf(lease).some(isReported);
   }
 

@@ -5,7 +5,7 @@ import { PODS } from '../../../../kube/resources.js';
 import { compiledPool } from '../../../../test/objects/lease-objects.js';
 import { LeaseServer } from '../../../../test/object-tracker/lease-server.js';
 import { ManualClock } from '../../../../test/manual-clock.js';
-import { type CrashFate, ModelAgent } from './model-agent.js';
+import { type CrashFate, ModelAgent, isExpected } from './model-agent.js';
 import { IpamModel, TIMES } from './ipam-model.js';
 import { COLLECT_AFTER_MS } from './lease-agent.js';
 import { LeaseCluster } from './lease-api.js';
@@ -14,6 +14,7 @@ import {
   type ModelInterface,
   type ModelPod,
   SandboxModel,
+  choose,
   isCurrent,
   nameOf,
   reportAttachment,
@@ -124,6 +125,12 @@ export class AgentModel {
     });
   }
 
+  /** Lets a tenant write into the status of a pod that an interface has the addresses of one of the pod's sandboxes. */
+  misreport(pick: number): void {
+    const each = choose(this.#interfaces, pick, ({ pod }) => pod.isAlive);
+    if (each !== undefined) this.#report(each, addressesOf(this.#leasesAt(each)));
+  }
+
   giveUp(pick: number): void {
     choose(this.#interfaces, pick, ({ isBusy }) => isBusy)?.abort.abort();
   }
@@ -178,19 +185,21 @@ export class AgentModel {
 
   /** Checks that no interface keeps the lease of an earlier sandbox that is gone beside that of the current one. Call it when nothing is under way. */
   async checkSuperseded(): Promise<void> {
+    const isSettled = (one: ModelInterface) => isCurrent(one) && one.grant !== undefined && !one.isBusy;
+    // Multus has the last word, after the tenant
+    for (const each of this.#interfaces.filter(isSettled)) this.#report(each, each.grant ?? []);
     for (let look = 0; look < 6; look++) {
       this.pass(COLLECT_AFTER_MS / 2);
       await this.settle();
     }
     this.check();
-    const { recorded, existing } = this.#sandboxes;
-    const isSettled = (one: ModelInterface) => isCurrent(one) && one.grant !== undefined && !one.isBusy;
+    const { recorded, ended } = this.#sandboxes;
     for (const { pod, name } of this.#interfaces.filter((one) => isSettled(one) && recorded.has(one.container))) {
       const earlier = this.#interfaces.filter(
-        (one) => one.pod === pod && one.name === name && !existing.has(one.container),
+        (one) => one.pod === pod && one.name === name && ended.has(one.container),
       );
       for (const one of earlier) {
-        const left = this.#leasesAt(one).map(({ spec }) => spec.address);
+        const left = addressesOf(this.#leasesAt(one));
         if (left.length > 0) this.#violated(`${nameOf(one)} is gone, and holds ${left.join()} beside its successor`);
       }
     }
@@ -233,8 +242,9 @@ export class AgentModel {
     const nodeName = NODES[node]!;
     const random = () => (this.#draws++ * 0.618_033_988_75) % 1;
     const { cluster, clock } = this;
-    const sandboxes = this.#sandboxes.recorded;
-    return new ModelAgent({ cluster, nodeName, pools: [POOL], clock, random, nodeBlocks: this.#nodeBlocks, sandboxes });
+    const { recorded: sandboxes, ended: endedSandboxes } = this.#sandboxes;
+    const known = { nodeBlocks: this.#nodeBlocks, sandboxes, endedSandboxes };
+    return new ModelAgent({ cluster, nodeName, pools: [POOL], clock, random, ...known });
   }
 
   #agentOf({ pod }: ModelInterface): ModelAgent {
@@ -262,7 +272,11 @@ export class AgentModel {
       this.#violated(`${nameOf(each)} was answered ${each.grant.join()}, then ${addresses.join()}`);
     }
     each.grant = addresses;
-    reportAttachment(this.cluster, each.pod.name, { interface: each.name, ips: addresses });
+    this.#report(each, addresses);
+  }
+
+  #report({ pod, name }: ModelInterface, ips: readonly string[]): void {
+    reportAttachment(this.cluster, pod.name, { interface: name, ips });
   }
 
   #holds(each: ModelInterface, address: string): boolean {
@@ -272,9 +286,8 @@ export class AgentModel {
 
   #leasesAt({ pod, container, name }: ModelInterface): AddressLease[] {
     const uid = `${pod.name}-uid`;
-    const isHere = ({ spec }: AddressLease) =>
-      spec.owner?.uid === uid && spec.containerID === container && spec.interface === name;
-    return this.cluster.held().filter(isHere);
+    const held = this.cluster.held().filter(({ spec }) => spec.owner?.uid === uid);
+    return held.filter(({ spec }) => spec.containerID === container && spec.interface === name);
   }
 
   #violated(text: string): void {
@@ -282,13 +295,6 @@ export class AgentModel {
   }
 }
 
-function isExpected(error: unknown): boolean {
-  return (
-    ['CniError', 'TransportError', 'StatusError'].includes((error as Error).name) && !String(error).includes(' 422 ')
-  );
-}
-
-function choose<T>(all: readonly T[], pick: number, isPossible: (one: T) => boolean): T | undefined {
-  const among = all.filter(isPossible);
-  return among[pick % Math.max(among.length, 1)];
+function addressesOf(leases: readonly AddressLease[]): string[] {
+  return leases.map(({ spec }) => spec.address);
 }

@@ -58,6 +58,7 @@ export class LeaseAgentWorld {
   stickyMAC = true;
   /** Container IDs of the sandboxes that exist, also for agents that start from now on. */
   readonly sandboxes = new Set<string>();
+  readonly endedSandboxes = new Set<string>();
   #draws = 0;
 
   constructor(pool: Pool, ...others: Pool[]) {
@@ -71,9 +72,9 @@ export class LeaseAgentWorld {
   start(nodeName = NODE): LeaseAgent {
     // evenly spread, and the same each time
     const random = () => (this.#draws++ * 0.618_033_988_75) % 1;
-    const { cluster, clock, nodeBlocks, stickyMAC, sandboxes } = this;
-    const given = { cluster, nodeName, pools: this.#pools, clock, random, nodeBlocks, stickyMAC, sandboxes };
-    this.agent = new LeaseAgent(given);
+    const { cluster, clock, nodeBlocks, stickyMAC, sandboxes, endedSandboxes } = this;
+    const node = { nodeName, nodeBlocks, stickyMAC, sandboxes, endedSandboxes };
+    this.agent = new LeaseAgent({ cluster, pools: this.#pools, clock, random, ...node });
     return this.agent;
   }
 

@@ -31,6 +31,8 @@ export interface LeaseAgentOptions {
   readonly nodeBlocks?: boolean | undefined;
   /** Container IDs of the sandboxes of the node that exist. Default: none is known. */
   readonly sandboxes?: ReadonlySet<string>;
+  /** Container IDs of the sandboxes that were known and have ended. Default: none. */
+  readonly endedSandboxes?: ReadonlySet<string>;
 }
 
 /** Key of the feed of blocks. */
@@ -71,7 +73,10 @@ export class LeaseAgent {
         loadPools: () => Promise.resolve(),
       },
       pods: this.pods,
-      sandboxes: { existing: () => Promise.resolve(options.sandboxes ?? new Set()) },
+      sandboxes: {
+        existing: () => Promise.resolve(options.sandboxes ?? new Set()),
+        hasEnded: (containerId) => options.endedSandboxes?.has(containerId) === true,
+      },
       nodeName,
       clock,
       random,

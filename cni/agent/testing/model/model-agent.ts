@@ -106,3 +106,10 @@ export class ModelAgent extends LeaseAgent {
     });
   }
 }
+
+/** Whether a request may fail like this. A write that the rules of the API server refuse may not. */
+export function isExpected(error: unknown): boolean {
+  return (
+    ['CniError', 'TransportError', 'StatusError'].includes((error as Error).name) && !String(error).includes(' 422 ')
+  );
+}

@@ -5,7 +5,7 @@ import { type AgentModel, NODES } from './agent-model.js';
 /** The events of an {@link AgentModel}. */
 type ModelEvent =
   | { what: 'pod'; node: number }
-  | { what: 'sandbox' | 'add' | 'del' | 'giveUp' | 'claim'; pick: number }
+  | { what: 'sandbox' | 'add' | 'del' | 'giveUp' | 'misreport' | 'claim'; pick: number }
   | { what: 'end'; pick: number; isDeleted: boolean }
   | { what: 'serve'; node: number; pick: number; ending: RequestOutcome }
   | { what: 'news'; node: number; feed: number; count: number }
@@ -27,7 +27,7 @@ export const arbitraryEvent: fc.Arbitrary<ModelEvent> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ what: a('sandbox'), pick }) },
   { weight: 8, arbitrary: fc.record({ what: a('add'), pick }) },
   { weight: 5, arbitrary: fc.record({ what: a('del'), pick }) },
-  { weight: 1, arbitrary: fc.record({ what: fc.constantFrom('giveUp' as const, 'claim'), pick }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constantFrom('giveUp' as const, 'misreport', 'claim'), pick }) },
   { weight: 1, arbitrary: fc.record({ what: a('end'), pick, isDeleted: fc.boolean() }) },
   { weight: 24, arbitrary: fc.record({ what: a('serve'), node, pick, ending }) },
   { weight: 8, arbitrary: fc.record({ what: a('news'), node, feed, count: fc.constantFrom(1, 3, 50) }) },
@@ -50,6 +50,7 @@ const EVENT_HANDLERS: EventHandlers = {
   add: (world, { pick }) => world.add(pick),
   del: (world, { pick }) => world.del(pick),
   giveUp: (world, { pick }) => world.giveUp(pick),
+  misreport: (world, { pick }) => world.misreport(pick),
   claim: (world, { pick }) => world.ipam.claim(pick),
   end: (world, { pick, isDeleted }) => world.endPod(pick, isDeleted),
   serve: (world, { node, pick, ending }) => world.agents[node]!.serve(pick, ending),

@@ -31,20 +31,19 @@ export interface ModelPod {
 
 /** The sandboxes of a node, by container ID. */
 export class SandboxModel {
-  readonly existing = new Set<string>();
-  /** Those that the agent knows. */
+  /** Those that exist, as far as the agent knows. */
   readonly recorded = new Set<string>();
+  /** Those of which the agent knows that they have ended. */
+  readonly ended = new Set<string>();
 
   /** Starts a sandbox. In turns, the earlier one ends or exists for some time. The record of every fifth one fails. */
   replace(before: string, after: string, count: number): void {
     if (count % 2 === 0) this.end(before);
-    this.existing.add(after);
     if (count % 5 !== 0) this.recorded.add(after);
   }
 
   end(container: string): void {
-    this.existing.delete(container);
-    this.recorded.delete(container);
+    if (this.recorded.delete(container)) this.ended.add(container);
   }
 }
 
@@ -52,7 +51,7 @@ export class SandboxModel {
 export function reportAttachment(
   cluster: LeaseCluster,
   pod: string,
-  attached: { interface: string; ips: string[] },
+  attached: { interface: string; ips: readonly string[] },
 ): void {
   const object = cluster.pods.get(`apps/${pod}`);
   if (object === undefined) return;
@@ -68,4 +67,9 @@ export function isCurrent({ pod, container }: ModelInterface): boolean {
 
 export function nameOf({ pod, container, name }: ModelInterface): string {
   return `${name} of ${pod.name} in ${container}`;
+}
+
+export function choose<T>(all: readonly T[], pick: number, isPossible: (one: T) => boolean): T | undefined {
+  const among = all.filter(isPossible);
+  return among[pick % Math.max(among.length, 1)];
 }
