@@ -67,7 +67,7 @@ class Agent implements Component {
     const { maxStalenessMs } = config;
     this.#lookup = new PoolLookup({ ...context, adminPools: informers.get(ADMIN_POOL_WATCH), maxStalenessMs });
     this.#pods = new NodePods({ ...context, nodeName });
-    const sandboxes = new Sandboxes({ folder: join(config.runDir, SANDBOXES_FOLDER), log });
+    const sandboxes = new Sandboxes({ folder: join(config.runDir, SANDBOXES_FOLDER), clock, log });
     const parts = { ...context, config, nodeName, pods: this.#pods, lookup: this.#lookup, sandboxes };
     this.#kubevirt = watchKubeVirt(informers, config.policiesNamespace);
     const gate = createPersistentIPsGate(config, informers);

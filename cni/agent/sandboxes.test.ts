@@ -1,7 +1,8 @@
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { lutimes, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { systemClock } from '../../kube/clock.js';
 import { silentLogger } from '../../kube/log.js';
 import { Sandboxes } from './sandboxes.js';
 
@@ -18,7 +19,12 @@ describe('Sandboxes', () => {
 
   afterEach(() => rm(root, { recursive: true, force: true }));
 
-  const started = () => new Sandboxes({ folder, namespaces, log: silentLogger });
+  const started = () => new Sandboxes({ folder, namespaces, clock: systemClock, log: silentLogger });
+
+  async function known(): Promise<{ existing: string[]; ended: string[] }> {
+    const { existing, ended } = await started().known();
+    return { existing: [...existing].sort(), ended: [...ended] };
+  }
 
   /** @returns the path for CNI_NETNS */
   async function namespace(name: string): Promise<string> {
@@ -29,17 +35,23 @@ describe('Sandboxes', () => {
   it('exist while the runtime keeps the files of their network namespaces', async () => {
     const sandboxes = started();
     for (const containerId of ['c1', 'c2']) sandboxes.add({ containerId, netns: await namespace(containerId) });
-    expect([...(await sandboxes.existing())].sort()).to.deep.equal(['c1', 'c2']);
+    expect(await known()).to.deep.equal({ existing: ['c1', 'c2'], ended: [] });
     await rm(join(namespaces, 'c1'));
-    expect(sandboxes.hasEnded('c1')).to.equal(false);
-    expect([...(await sandboxes.existing())]).to.deep.equal(['c2']);
-    expect(['c1', 'c2', 'not recorded'].map((each) => sandboxes.hasEnded(each))).to.deep.equal([true, false, false]);
-    expect(await readdir(folder)).to.deep.equal(['c2']);
+    expect(await known()).to.deep.equal({ existing: ['c2'], ended: ['c1'] });
+  });
+
+  it('are known to have ended by later processes of the agent, and forgotten a quarter of an hour after their first ADD', async () => {
+    started().add({ containerId: 'c1', netns: join(namespaces, 'n1') });
+    for (let process = 0; process < 2; process++) expect((await known()).ended).to.deep.equal(['c1']);
+    const quarterAgo = Date.now() / 1_000 - 901;
+    await lutimes(join(folder, 'c1'), quarterAgo, quarterAgo);
+    expect((await known()).ended).to.deep.equal(['c1']);
+    expect([(await known()).ended, await readdir(folder)]).to.deep.equal([[], []]);
   });
 
   it('are known to the next process of the agent', async () => {
     started().add({ containerId: 'c1', netns: await namespace('n1') });
-    expect([...(await started().existing())]).to.deep.equal(['c1']);
+    expect((await known()).existing).to.deep.equal(['c1']);
   });
 
   it('are recorded once for all of their interfaces', async () => {
@@ -52,16 +64,15 @@ describe('Sandboxes', () => {
     it(`are found in the folder of the agent if the runtime calls it ${path}`, async () => {
       await namespace('n1');
       started().add({ containerId: 'c1', netns: path });
-      expect([...(await started().existing())]).to.deep.equal(['c1']);
+      expect((await known()).existing).to.deep.equal(['c1']);
     });
   }
 
   it('are unknown before the first ADD, and if their namespaces are in another folder', async () => {
-    expect([...(await started().existing())]).to.deep.equal([]);
+    expect(await known()).to.deep.equal({ existing: [], ended: [] });
     const sandboxes = started();
     for (const netns of ['/proc/1/ns/net', '/other/run/netns/n1']) sandboxes.add({ containerId: 'c1', netns });
-    expect([...(await sandboxes.existing())]).to.deep.equal([]);
-    expect(sandboxes.hasEnded('c1')).to.equal(false);
+    expect(await known()).to.deep.equal({ existing: [], ended: [] });
   });
 
   it('do not make an ADD fail if they cannot be recorded', async () => {

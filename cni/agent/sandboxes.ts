@@ -1,6 +1,7 @@
 import { mkdirSync, symlinkSync } from 'node:fs';
-import { readdir, rm, stat } from 'node:fs/promises';
+import { lstat, readdir, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import type { Clock } from '../../kube/clock.js';
 import { messageOf } from '../../kube/errors.js';
 import type { Logger } from '../../kube/log.js';
 import { codeOf, ifAbsent } from './file-errors.js';
@@ -9,13 +10,20 @@ import type { AddRequest } from './request.js';
 /** Where containerd and CRI-O mount the network namespaces of sandboxes. The agent sees the folder at the same path. */
 export const NAMESPACES_FOLDER = '/var/run/netns';
 
-/** Of ended sandboxes that are remembered. A late write is found minutes after its sandbox has ended. */
-const MAX_ENDED = 4096;
+/** How long a sandbox is known after its first ADD, if it has ended. A late write of that ADD is found minutes later, by a later process. */
+const ENDED_KNOWN_MS = 15 * 60_000;
+
+/** By container ID. One in neither set may exist. */
+export interface KnownSandboxes {
+  readonly existing: ReadonlySet<string>;
+  readonly ended: ReadonlySet<string>;
+}
 
 interface SandboxesOptions {
   readonly folder: string;
   /** Default: {@link NAMESPACES_FOLDER}. */
   readonly namespaces?: string;
+  readonly clock: Pick<Clock, 'wall'>;
   readonly log: Logger;
 }
 
@@ -25,8 +33,6 @@ interface SandboxesOptions {
  */
 export class Sandboxes {
   readonly #options: SandboxesOptions;
-  /** Container IDs, the latest last. */
-  readonly #ended = new Set<string>();
 
   constructor(options: SandboxesOptions) {
     this.#options = options;
@@ -46,29 +52,19 @@ export class Sandboxes {
     }
   }
 
-  /** Returns the container IDs of the sandboxes that exist, and forgets the others. */
-  async existing(): Promise<ReadonlySet<string>> {
-    const { folder } = this.#options;
-    const found = new Set<string>();
+  /** Tells which of the recorded sandboxes exist. Those that ended are forgotten in time. */
+  async known(): Promise<KnownSandboxes> {
+    const { folder, clock } = this.#options;
+    const [existing, ended] = [new Set<string>(), new Set<string>()];
     for (const containerId of await readdir(folder).catch(ifAbsent([]))) {
       const link = join(folder, containerId);
-      if ((await stat(link).catch(ifAbsent(undefined))) !== undefined) found.add(containerId);
+      if ((await stat(link).catch(ifAbsent(undefined))) !== undefined) existing.add(containerId);
       else {
-        this.#addEnded(containerId);
-        await rm(link, { force: true });
+        ended.add(containerId);
+        const { mtimeMs } = await lstat(link);
+        if (clock.wall() - mtimeMs > ENDED_KNOWN_MS) await rm(link, { force: true });
       }
     }
-    return found;
-  }
-
-  /** Whether this process has seen that a recorded sandbox does not exist any more. One without a record may exist. */
-  hasEnded(containerId: string): boolean {
-    return this.#ended.has(containerId);
-  }
-
-  #addEnded(containerId: string): void {
-    const [oldest] = this.#ended;
-    if (this.#ended.size >= MAX_ENDED && oldest !== undefined) this.#ended.delete(oldest);
-    this.#ended.add(containerId);
+    return { existing, ended };
   }
 }

@@ -58,10 +58,9 @@ describe('a write of the agent that arrives after its caller has given up', () =
       const status = JSON.stringify([{ name: 'apps/blue', interface: 'net1', ips: [reported].flat() }]);
       const annotations = { [NETWORK_STATUS_ANNOTATION]: status };
       scene.cluster.setPod({ metadata: { namespace: 'apps', name: 'web', uid: 'web-uid', annotations } });
-      scene.sandboxes.clear();
-      for (const container of existing) scene.sandboxes.add(container);
-      scene.endedSandboxes.clear();
-      for (const container of ended) if (!existing.includes(container)) scene.endedSandboxes.add(container);
+      for (const known of Object.values(scene.sandboxes)) known.clear();
+      for (const container of existing) scene.sandboxes.existing.add(container);
+      for (const container of ended) if (!existing.includes(container)) scene.sandboxes.ended.add(container);
       for (let look = 0; look < 6; look++) await scene.pass(COLLECT_AFTER_MS / 2);
     }
 

@@ -76,7 +76,7 @@ describe('leaked leases', () => {
     /** While the kubelet is down or has no connection, the containers run. */
     beforeEach(async () => {
       scene = await sceneWithPod();
-      scene.sandboxes.add('web-c1');
+      scene.sandboxes.existing.add('web-c1');
       scene.cluster.deletePods();
       scene.agent.seePods();
     });
@@ -86,7 +86,7 @@ describe('leaked leases', () => {
       expect(scene.held).to.have.length(1);
       expect(await scene.agent.metric(KEPT)).to.equal(1);
       expect(scene.requests()).to.deep.equal([]);
-      scene.sandboxes.clear();
+      scene.sandboxes.existing.clear();
       await scene.pass(COLLECT_AFTER_MS / 2);
       expect(scene.held).to.have.length(1);
       await looks(scene);

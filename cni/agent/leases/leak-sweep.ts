@@ -13,7 +13,7 @@ import { type NodePod, isKnownAs } from '../node-pods.js';
 import type { LeaseWriter } from './lease-writer.js';
 import type { PodLeaseMetrics } from '../metrics.js';
 import type { NodeLeases } from '../node-leases.js';
-import type { Sandboxes } from '../sandboxes.js';
+import type { KnownSandboxes, Sandboxes } from '../sandboxes.js';
 
 /** The cached pods of this node. */
 export interface CachedPods {
@@ -25,7 +25,7 @@ interface LeakSweepDeps {
   readonly own: NodeLeases;
   readonly writer: LeaseWriter;
   readonly pods: CachedPods;
-  readonly sandboxes: Pick<Sandboxes, 'existing' | 'hasEnded'>;
+  readonly sandboxes: Pick<Sandboxes, 'known'>;
   readonly client: Pick<Client, 'get'>;
   readonly clock: Pick<Clock, 'now'>;
   readonly metrics: PodLeaseMetrics;
@@ -46,8 +46,7 @@ const MAX_RELEASES_A_ROUND = 100;
 export class LeakSweep {
   readonly #deps: LeakSweepDeps;
   readonly #candidates: LeakCandidates<'leaked'>;
-  /** Container IDs of the sandboxes that exist. */
-  #existing: ReadonlySet<string> = new Set();
+  #sandboxes: KnownSandboxes = { existing: new Set(), ended: new Set() };
   /** Names of the leases of deleted pods whose sandboxes exist. */
   #kept: ReadonlySet<string> = new Set();
 
@@ -69,7 +68,7 @@ export class LeakSweep {
     const now = clock.now();
     own.prune();
     await this.#resolveUncertain(now, signal);
-    this.#existing = await sandboxes.existing();
+    this.#sandboxes = await sandboxes.known();
     this.#keepLeasesOfSandboxes();
     const others = own.all().filter(({ metadata }) => !this.#kept.has(metadata.name));
     for (const { lease } of runAtOnce(this.#candidates.observe(others, now))) {
@@ -100,15 +99,14 @@ export class LeakSweep {
   }
 
   #hasSandbox({ containerID = '' }: LeaseRecord): boolean {
-    return this.#existing.has(containerID);
+    return this.#sandboxes.existing.has(containerID);
   }
 
   /** Returns the leases that another sandbox, which exists, holds for the same interface and family, if the sandbox of this one has ended. */
   #successorsOf(lease: LeaseRecord): readonly LeaseRecord[] {
     const { owner, containerID = '', interface: interfaceName, address } = lease;
-    const { own, sandboxes } = this.#deps;
-    if (owner?.kind !== 'Pod' || stateOf(lease) !== 'held' || !sandboxes.hasEnded(containerID)) return [];
-    const others = own.ofPod(owner.uid).filter((each) => stateOf(each) === 'held' && this.#hasSandbox(each));
+    if (owner?.kind !== 'Pod' || stateOf(lease) !== 'held' || !this.#sandboxes.ended.has(containerID)) return [];
+    const others = this.#deps.own.ofPod(owner.uid).filter((each) => stateOf(each) === 'held' && this.#hasSandbox(each));
     return others.filter((each) => each.interface === interfaceName && each.address.family === address.family);
   }
 

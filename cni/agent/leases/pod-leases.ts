@@ -36,7 +36,7 @@ interface PodLeasesDeps {
   readonly lookup: Pick<PoolLookup, 'loadPools'> & { readonly directory: Pick<PoolDirectory, 'pool'> };
   /** Normally {@link NodePods}. */
   readonly pods: CachedPods;
-  readonly sandboxes: Pick<Sandboxes, 'existing' | 'hasEnded'>;
+  readonly sandboxes: Pick<Sandboxes, 'known'>;
   readonly nodeName: string;
   readonly clock: Clock;
   readonly random: Random;

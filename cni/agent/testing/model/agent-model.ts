@@ -193,8 +193,8 @@ export class AgentModel {
       await this.settle();
     }
     this.check();
-    const { recorded, ended } = this.#sandboxes;
-    for (const { pod, name } of this.#interfaces.filter((one) => isSettled(one) && recorded.has(one.container))) {
+    const { existing, ended } = this.#sandboxes;
+    for (const { pod, name } of this.#interfaces.filter((one) => isSettled(one) && existing.has(one.container))) {
       const earlier = this.#interfaces.filter(
         (one) => one.pod === pod && one.name === name && ended.has(one.container),
       );
@@ -242,8 +242,7 @@ export class AgentModel {
     const nodeName = NODES[node]!;
     const random = () => (this.#draws++ * 0.618_033_988_75) % 1;
     const { cluster, clock } = this;
-    const { recorded: sandboxes, ended: endedSandboxes } = this.#sandboxes;
-    const known = { nodeBlocks: this.#nodeBlocks, sandboxes, endedSandboxes };
+    const known = { nodeBlocks: this.#nodeBlocks, sandboxes: this.#sandboxes };
     return new ModelAgent({ cluster, nodeName, pools: [POOL], clock, random, ...known });
   }
 

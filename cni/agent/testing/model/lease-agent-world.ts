@@ -56,9 +56,8 @@ export class LeaseAgentWorld {
   agent: LeaseAgent;
   /** The feature gate of agents that start from now on. */
   stickyMAC = true;
-  /** Container IDs of the sandboxes that exist, also for agents that start from now on. */
-  readonly sandboxes = new Set<string>();
-  readonly endedSandboxes = new Set<string>();
+  /** Those that agents know, also agents that start from now on. */
+  readonly sandboxes = { existing: new Set<string>(), ended: new Set<string>() };
   #draws = 0;
 
   constructor(pool: Pool, ...others: Pool[]) {
@@ -72,8 +71,8 @@ export class LeaseAgentWorld {
   start(nodeName = NODE): LeaseAgent {
     // evenly spread, and the same each time
     const random = () => (this.#draws++ * 0.618_033_988_75) % 1;
-    const { cluster, clock, nodeBlocks, stickyMAC, sandboxes, endedSandboxes } = this;
-    const node = { nodeName, nodeBlocks, stickyMAC, sandboxes, endedSandboxes };
+    const { cluster, clock, nodeBlocks, stickyMAC, sandboxes } = this;
+    const node = { nodeName, nodeBlocks, stickyMAC, sandboxes };
     this.agent = new LeaseAgent({ cluster, pools: this.#pools, clock, random, ...node });
     return this.agent;
   }

@@ -1,3 +1,4 @@
+import type { KnownSandboxes } from '../../sandboxes.js';
 import { type KubeObject, joinKey } from '../../../../api/meta.js';
 import type { Attachment } from '../../attachment.js';
 import { PodLeases } from '../../leases/pod-leases.js';
@@ -29,10 +30,8 @@ export interface LeaseAgentOptions {
   readonly stickyMAC?: boolean;
   /** The feature gate NodeBlocks. Default: off. */
   readonly nodeBlocks?: boolean | undefined;
-  /** Container IDs of the sandboxes of the node that exist. Default: none is known. */
-  readonly sandboxes?: ReadonlySet<string>;
-  /** Container IDs of the sandboxes that were known and have ended. Default: none. */
-  readonly endedSandboxes?: ReadonlySet<string>;
+  /** Default: none is known. */
+  readonly sandboxes?: KnownSandboxes;
 }
 
 /** Key of the feed of blocks. */
@@ -73,10 +72,7 @@ export class LeaseAgent {
         loadPools: () => Promise.resolve(),
       },
       pods: this.pods,
-      sandboxes: {
-        existing: () => Promise.resolve(options.sandboxes ?? new Set()),
-        hasEnded: (containerId) => options.endedSandboxes?.has(containerId) === true,
-      },
+      sandboxes: { known: () => Promise.resolve(options.sandboxes ?? { existing: new Set(), ended: new Set() }) },
       nodeName,
       clock,
       random,

@@ -1,6 +1,7 @@
 import { NETWORK_STATUS_ANNOTATION } from '../../../../api/names.js';
 import { networkStatuses } from '../../../../api/pod.js';
 import type { Pool } from '../../../../addressing/pool/pool.js';
+import type { KnownSandboxes } from '../../sandboxes.js';
 import type { LeaseCluster } from './lease-api.js';
 
 /** An interface of a pod's sandbox. */
@@ -29,21 +30,19 @@ export interface ModelPod {
   container: string;
 }
 
-/** The sandboxes of a node, by container ID. */
-export class SandboxModel {
-  /** Those that exist, as far as the agent knows. */
-  readonly recorded = new Set<string>();
-  /** Those of which the agent knows that they have ended. */
+/** The sandboxes of a node, by container ID, as far as they are recorded. */
+export class SandboxModel implements KnownSandboxes {
+  readonly existing = new Set<string>();
   readonly ended = new Set<string>();
 
   /** Starts a sandbox. In turns, the earlier one ends or exists for some time. The record of every fifth one fails. */
   replace(before: string, after: string, count: number): void {
     if (count % 2 === 0) this.end(before);
-    if (count % 5 !== 0) this.recorded.add(after);
+    if (count % 5 !== 0) this.existing.add(after);
   }
 
   end(container: string): void {
-    if (this.recorded.delete(container)) this.ended.add(container);
+    if (this.existing.delete(container)) this.ended.add(container);
   }
 }
 
