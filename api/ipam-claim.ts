@@ -79,7 +79,8 @@ function appendHash(readable: string, exact: string): string {
     .toLowerCase()
     .replace(/[^a-z0-9.-]/g, '-')
     .split('.')
-    .map((label) => label.replace(/^-+|-+$/g, ''))
+    // the lookbehind keeps the time in proportion to the length, which tenants choose
+    .map((label) => label.replace(/^-+|(?<!-)-+$/g, ''))
     .filter((label) => label !== '');
   return joinWithinLimit(labels.join('.'), shortHash(exact, HASH_DIGITS), MAX_NAME_LENGTH);
 }
