@@ -16,6 +16,16 @@ describe('the annotations of launchers', () => {
     });
   }
 
+  // tenants write both texts, and the status where no pool serves the network
+  it('are compared at once with a claim of 100,000 addresses', () => {
+    const pod = launcher([]);
+    const attachments = Array.from({ length: 1_500 }, () => ({ name: 'vms/blue', interface: 'o' }));
+    pod.metadata.annotations!['k8s.v1.cni.cncf.io/network-status'] = JSON.stringify(attachments);
+    const shown = { ...claim(), status: { ips: Array.from({ length: 100_000 }, (_, index) => `x${index}`) } };
+    const actions = plan(observationOf({ vm: vm({}), vmi: vmi({}), launchers: [pod], claims: [shown] }));
+    expect(actions.map(({ kind }) => kind)).to.deep.equal(['release']);
+  }).timeout(1_000);
+
   it('are parsed once or twice for each pod, however many claims and pods there are', () => {
     const claims = Array.from({ length: 20 }, (_, index) =>
       claim({ name: `vm1.net${index}`, vmNetwork: `net${index}` }),

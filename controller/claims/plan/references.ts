@@ -79,21 +79,22 @@ export function mayUseClaim(pod: Pod, claim: IPAMClaim, observed: ObservedWorklo
       : selection.claimReference === claim.metadata.name,
   );
   if (isRequested) return true;
-  const own = addressTextsOf(claim);
+  const addresses = new Set(addressTextsOf(claim));
   return statuses.some((status) => {
     const reported = reportedIPsOf(status);
     // the reference of an attachment may have changed since: an older claim has it again after its network's name came back into the NAD
-    const hasAddress = own.some((address) => reported.includes(address));
+    const hasAddress = reported.some((address) => addresses.has(address));
     // Multus reports no addresses on a NAD without IPAM, whose guests may have them
-    const isUnknown = reported.length === 0 && own.length > 0;
-    const isForOtherClaim = selections.some(
-      (selection) =>
-        isAttachment(selection, status) && hasOlderClaim(selection, pod, observed, isUnknown ? claim : undefined),
-    );
-    if (isOfClaim(status.interface, status.name)) return hasAddress || !isForOtherClaim;
+    const isUnknown = reported.length === 0 && addresses.size > 0;
+    const isForOtherClaim = () =>
+      selections.some(
+        (selection) =>
+          isAttachment(selection, status) && hasOlderClaim(selection, pod, observed, isUnknown ? claim : undefined),
+      );
+    if (isOfClaim(status.interface, status.name)) return hasAddress || !isForOtherClaim();
     // the VM has got another NAD of the claim's network, which the claim names, and the launcher is still on the first one
     const mayHaveAddress = hasAddress || (isUnknown && !isKnownAsOtherNetwork(status, claim, observed));
-    return mayHaveAddress && isOfClaim(status.interface) && !isForOtherClaim;
+    return mayHaveAddress && isOfClaim(status.interface) && !isForOtherClaim();
   });
 }
 
