@@ -44,6 +44,14 @@ describe('the transforms of cached objects', () => {
     expect(transformVmi(running).metadata.annotations).to.deep.equal(asked);
   });
 
+  // the schema of KubeVirt allows null in a template, and its webhooks do not look at a VM that is being deleted
+  it('read an annotation of a VM that is null as empty text, as KubeVirt does', () => {
+    const key = 'network.kubevirt.io/addresses';
+    const full = vm({ data: 'blue' });
+    Object.assign(full.spec?.template ?? {}, { metadata: { annotations: { [key]: null } } });
+    expect(transformVm(full).spec?.template?.metadata).to.deep.equal({ annotations: { [key]: '' } });
+  });
+
   it('keep what decides about the default routes of a guest', () => {
     const wanted = { 'ipam.holdfast.dev/default-route': 'data' };
     const interfaces = [

@@ -240,16 +240,16 @@ function transformMultusNetwork({ networkName, default: isDefault }: MultusNetwo
   return { networkName, ...(isDefault !== undefined && { default: isDefault }) };
 }
 
-/** Keeps only the beginning of a text that is too long, because it is invalid anyway. */
-function requestsIn(annotations: Record<string, string> | undefined): Record<string, string> | undefined {
+/** Keeps only the beginning of a text that is too long, because it is invalid anyway. In a template, null is empty text. */
+function requestsIn(annotations: Record<string, string | null> | undefined): Record<string, string> | undefined {
   const request = annotations?.[REQUESTED_ADDRESSES_ANNOTATION];
   const route = annotations?.[DEFAULT_ROUTE_ANNOTATION];
   if (request === undefined && route === undefined) return undefined;
   return {
     ...(request !== undefined && {
-      [REQUESTED_ADDRESSES_ANNOTATION]: truncate(request, MAX_REQUESTED_ADDRESSES_LENGTH),
+      [REQUESTED_ADDRESSES_ANNOTATION]: truncate(request ?? '', MAX_REQUESTED_ADDRESSES_LENGTH),
     }),
-    ...(route !== undefined && { [DEFAULT_ROUTE_ANNOTATION]: truncate(route, MAX_GUEST_TEXT_LENGTH) }),
+    ...(route !== undefined && { [DEFAULT_ROUTE_ANNOTATION]: truncate(route ?? '', MAX_GUEST_TEXT_LENGTH) }),
   };
 }
 

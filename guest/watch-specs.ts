@@ -131,10 +131,10 @@ function transformGuestClaim(claim: IPAMClaim): IPAMClaim {
   return { ...claim, metadata };
 }
 
-function guestAnnotations(all: Record<string, string> = {}): Record<string, string> | undefined {
+function guestAnnotations(all: Record<string, string | null> = {}): Record<string, string> | undefined {
   const found = [NETWORK_DATA_ANNOTATION, DEFAULT_ROUTE_ANNOTATION].flatMap((key) => {
     const text = all[key];
-    return text === undefined ? [] : [[key, truncate(text, MAX_GUEST_TEXT_LENGTH)]];
+    return text === undefined ? [] : [[key, truncate(text ?? '', MAX_GUEST_TEXT_LENGTH)]];
   });
   return found.length === 0 ? undefined : (Object.fromEntries(found) as Record<string, string>);
 }
