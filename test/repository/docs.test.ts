@@ -154,6 +154,16 @@ describe('the documents', () => {
     expect(unknown(find, (key) => keys.has(key))).to.deep.equal([]);
   });
 
+  it('show how a backup tool removes each annotation of a claim that only Holdfast may write', () => {
+    const written = Object.entries(names).flatMap(([constant, value]) =>
+      typeof value === 'string' && constant.startsWith('CLAIM_') && constant !== 'CLAIM_REFERENCES_LABEL' ? value : [],
+    );
+    const page = documentOf('docs/how-to/backup-and-restore.md');
+    const [, removed = ''] = page.split('removes them:');
+    const kept = written.filter((key) => key.startsWith('ipam.holdfast.dev/') && !removed.includes(`${key}: null`));
+    expect(kept).to.deep.equal([]);
+  });
+
   it('have reference pages that say what the code says: `npm run reference` writes them', async () => {
     for (const { path, present, expected } of await renderReference()) {
       expect(present.split('\n'), `${path}: run \`npm run reference\``).to.deep.equal(expected.split('\n'));
