@@ -56,7 +56,7 @@ export interface AddressPoolSpec {
    * scheduler starts no more pods than there are addresses.
    */
   publishCapacity?: boolean;
-  /** Metrics show the addresses of the pool by state: six series for each family. Default: true. */
+  /** Metrics show the addresses of the pool by state: seven series for each family. Default: true. */
   publishMetrics?: boolean;
   /** The namespaces whose VMs and pods get addresses from the pool. Default: all namespaces. At most 256. */
   namespaces?: string[];
