@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { cp, mkdtemp, readFile, symlink } from 'node:fs/promises';
+import { mkdtemp, readFile, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { notesOf } from './changelog.js';
@@ -88,10 +88,16 @@ export function problemsOfTree(
 export async function stageTree(root: string, version: string): Promise<string> {
   const stage = await mkdtemp(join(tmpdir(), 'holdfast-release-'));
   const paths = listFiles(root);
-  for (const path of paths) await cp(join(root, path), join(stage, path), { verbatimSymlinks: true });
+  // Copying each file by itself takes ten times as long.
+  const archive = tar(['--create', '--directory', root, '--null', '--files-from=-'], paths.join('\0'));
+  tar(['--extract', '--directory', stage], archive);
   await symlink(join(root, 'node_modules'), join(stage, 'node_modules'));
   await setVersion(stage, paths, version);
   return stage;
+}
+
+function tar(args: readonly string[], input: string | Buffer): Buffer {
+  return execFileSync('tar', args, { input, maxBuffer: Infinity });
 }
 
 /** The files of a work tree that git has or would add. */
