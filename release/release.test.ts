@@ -38,12 +38,13 @@ describe('make release', function () {
   let out: string;
   let output: string;
 
-  function contentOf(archive: string, file: string): string {
-    const args = ['--extract', '--to-stdout', '--file', join(out, archive), file];
-    return execFileSync('tar', args, { encoding: 'utf8', maxBuffer: 1 << 26 });
+  async function extract(archive: string, files: readonly string[]): Promise<string[]> {
+    const target = await mkdtemp(join(folder, 'extracted-'));
+    execFileSync('tar', ['--extract', '--directory', target, '--file', join(out, archive), ...files]);
+    return Promise.all(files.map((file) => readFile(join(target, file), 'utf8')));
   }
 
-  function release(more: Readonly<Record<string, string>> = {}) {
+  function release(more: Readonly<Record<string, string>> = {}, detached = false) {
     const env = {
       ...process.env,
       VERSION,
@@ -61,6 +62,7 @@ describe('make release', function () {
       cwd: ROOT,
       env,
       stdio: ['ignore', 'pipe', 'pipe'],
+      detached, // in a process group of its own
     });
   }
 
@@ -148,16 +150,17 @@ describe('make release', function () {
     expect(tried.stdout, tried.stderr).to.equal(`the plugin for linux/amd64 starts: ${VERSION}\n`);
   });
 
-  it('links to pages of the same version in what the plugin and the agents say', () => {
-    const program = contentOf(`kubectl-holdfast-${VERSION}.tgz`, 'package/kubectl-holdfast.cjs');
+  it('links to pages of the same version in what the plugin and the agents say', async () => {
+    const [program] = await extract(`kubectl-holdfast-${VERSION}.tgz`, ['package/kubectl-holdfast.cjs']);
     expect(program).to.include(REPOSITORY).and.not.to.include('https://example.com/holdfast');
   });
 
-  it('packs the licences of the packages and of Node.js with the kubectl plugin', () => {
-    const contents = (file: string) => contentOf('kubectl-holdfast_linux_amd64.tar.gz', file);
-    expect(contents('LICENSE')).to.include('Apache License');
-    expect(contents('THIRD-PARTY-LICENSES.txt')).to.match(/^commander \d/m);
-    expect(contents('NODE-LICENSE.txt'))
+  it('packs the licences of the packages and of Node.js with the kubectl plugin', async () => {
+    const names = ['LICENSE', 'THIRD-PARTY-LICENSES.txt', 'NODE-LICENSE.txt'];
+    const [own, ofPackages, ofNode] = await extract('kubectl-holdfast_linux_amd64.tar.gz', names);
+    expect(own).to.include('Apache License');
+    expect(ofPackages).to.match(/^commander \d/m);
+    expect(ofNode)
       .to.match(/^Node\.js is licensed/)
       .and.to.include('OpenSSL');
   });
@@ -232,9 +235,9 @@ describe('make release', function () {
 
   it('leaves no half release when it is killed', async () => {
     const unborn = join(folder, 'unborn');
-    const child = release({ OUT: unborn });
+    const child = release({ OUT: unborn }, true);
     await once(child.stdout, 'data');
-    child.kill('SIGKILL');
+    process.kill(-child.pid!, 'SIGKILL'); // with the build that it has started
     await once(child, 'close');
     expect(existsSync(`${unborn}.partial`)).to.equal(true);
     expect(existsSync(unborn)).to.equal(false);
