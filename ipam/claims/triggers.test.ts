@@ -43,8 +43,21 @@ describe('the claims that a change wakes', () => {
   });
 
   it('include those of the networks whose pools change, oldest first', () => {
-    expect(keysOfNetworks(new Map([['blue', undefined]]), cache)).to.deep.equal(['vms/old', 'vms/young']);
-    expect(keysOfNetworks(new Map([['red', undefined]]), cache)).to.deep.equal([]);
+    expect([...keysOfNetworks(new Map([['blue', undefined]]), cache)]).to.deep.equal(['vms/old', 'vms/young']);
+    expect([...keysOfNetworks(new Map([['red', undefined]]), cache)]).to.deep.equal([]);
+  });
+
+  it('are sorted one namespace at a time, between which other work can run', () => {
+    const sorted = new Set<string>();
+    const claimsOf = (namespace: string) =>
+      ['young', 'old'].map((name) => {
+        const { metadata, ...rest } = claimOf(`${namespace}/${name}`);
+        const creationTimestamp = () => (sorted.add(namespace), name);
+        return { ...rest, metadata: Object.defineProperty(metadata, 'creationTimestamp', { get: creationTimestamp }) };
+      });
+    const claims = { byIndex: () => [...claimsOf('a'), ...claimsOf('b')] };
+    const [first] = keysOfNetworks(new Map([['blue', undefined]]), claims);
+    expect([first, ...sorted]).to.deep.equal(['a/old', 'a']);
   });
 
   it('are all when a process becomes the leader, oldest first, with deleted claims that have leases last', () => {

@@ -23,12 +23,12 @@ export function keysOfLease(
   return [...new Set([...claimOf(before), ...claimOf(after), ...waiting])];
 }
 
-/** The claims whose pools or NADs have changed, oldest first. */
-export function keysOfNetworks(
+/** The claims whose pools or NADs have changed, of each namespace oldest first. */
+export function* keysOfNetworks(
   changes: NetworkChanges,
   claims: { byIndex(index: string, value: string): readonly IPAMClaim[] },
-): string[] {
-  return keysByAge(affectedClaims(changes, claims));
+): Generator<string> {
+  for (const own of byNamespace(affectedClaims(changes, claims))) yield* keysByAge(own);
 }
 
 /**
@@ -39,17 +39,22 @@ export function* allClaimKeys(
   claims: { list(): readonly IPAMClaim[] },
   book: { all(): Iterable<LeaseRecord> },
 ): Generator<string> {
-  // sorting all claims together would block the event loop
-  const byNamespace = new Map<string, IPAMClaim[]>();
-  for (const claim of claims.list()) {
+  const namespaces = byNamespace(claims.list());
+  for (const own of namespaces) yield* keysByAge(own.filter((claim) => !showsAddresses(claim)));
+  for (const own of namespaces) yield* keysByAge(own.filter(showsAddresses));
+  for (const lease of book.all()) yield* claimOf(lease);
+}
+
+/** Sorting the claims of all namespaces together would block the event loop. */
+function byNamespace(claims: readonly IPAMClaim[]): readonly IPAMClaim[][] {
+  const groups = new Map<string, IPAMClaim[]>();
+  for (const claim of claims) {
     const { namespace = '' } = claim.metadata;
-    const own = byNamespace.get(namespace);
-    if (own === undefined) byNamespace.set(namespace, [claim]);
+    const own = groups.get(namespace);
+    if (own === undefined) groups.set(namespace, [claim]);
     else own.push(claim);
   }
-  for (const own of byNamespace.values()) yield* keysByAge(own.filter((claim) => !showsAddresses(claim)));
-  for (const own of byNamespace.values()) yield* keysByAge(own.filter(showsAddresses));
-  for (const lease of book.all()) yield* claimOf(lease);
+  return [...groups.values()];
 }
 
 function showsAddresses({ status }: IPAMClaim): boolean {
