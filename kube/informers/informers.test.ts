@@ -102,4 +102,27 @@ describe('InformerRegistry', () => {
     expect(registry.missing).to.deep.equal([]);
     await registry.stop();
   });
+
+  it('reports the progress of no watch that ended before it began', async () => {
+    const reported = new Set<unknown>();
+    const watching = (_plural: string, progressedAt: unknown) => {
+      reported.add(progressedAt);
+      return () => reported.delete(progressedAt);
+    };
+    const client = new Client(server as unknown as Transport);
+    const options = { client, log: silentLogger, clock: systemClock, random: Math.random };
+    const registry = new InformerRegistry({ ...options, metrics: { ...silentMetrics, watching } });
+    let isNeeded = true;
+    registry.getWhile({ resource: PODS }, () => isNeeded);
+    registry.start();
+    await registry.synced();
+    // each start waits for the end of the last watch
+    for (let change = 1; change <= 5; change++) {
+      isNeeded = !isNeeded;
+      registry.update();
+    }
+    await new Promise(setImmediate);
+    await registry.stop();
+    expect(reported.size).to.equal(0);
+  });
 });

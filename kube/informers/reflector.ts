@@ -113,6 +113,7 @@ export class Reflector<T extends KubeObject, P = T> {
 
   /** A second start has no effect; a stopped reflector stays stopped. */
   start(): void {
+    if (this.#abort.signal.aborted) return;
     this.#running ??= this.#run();
     const { resource, relistMs } = this.#options;
     if (relistMs === undefined)
