@@ -7,7 +7,14 @@ import { day } from '../../test/objects/pool-objects.js';
 import { claim, vmReference } from '../../test/objects/workload-objects.js';
 import { runAtOnce } from '../../kube/run-in-slices.js';
 import { publishedTableOf } from '../testing/received-table-of.js';
-import { type PublishedTable, encodeTable, indexNameOf, statementOf, tableData } from './published-table.js';
+import {
+  type PublishedTable,
+  encodeTable,
+  indexNameOf,
+  isStoredAs,
+  statementOf,
+  tableData,
+} from './published-table.js';
 import { MAX_ENTRIES, type RunningGuest, buildTable } from './table.js';
 
 const POOL = compiledPool({
@@ -67,6 +74,15 @@ describe('a published table', () => {
       expect(
         await publishedTableOf(objectOf(tableData(await encodeTable(each), NOTHING, RESPONDER_INDEX))),
       ).to.deep.equal(each);
+  });
+
+  it('is known to be stored without being compressed, unless anything differs or is left out', async () => {
+    const [given, other] = [published([guest(1), guest(2)]), published([guest(1), guest(3)])];
+    const { version } = await encodeTable(given);
+    expect(isStoredAs(given, version)).to.equal(true);
+    expect([isStoredAs(other, version), isStoredAs(given, '')]).to.deep.equal([false, false]);
+    const many = published(Array.from({ length: 400 }, (_, index) => guest(index, true)));
+    expect(isStoredAs(many, (await encodeTable(many, { bytes: 10_000 })).version)).to.equal(false);
   });
 
   it('has the same version whenever it is computed, and another one if anything differs', async () => {

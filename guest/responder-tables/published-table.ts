@@ -97,13 +97,35 @@ export async function encodeTable(
   return found;
 }
 
+/** Whether the stored version is this table, complete. Most are: compressing one to find out would take longer than to build it. */
+export function isStoredAs(published: PublishedTable, version: string): boolean {
+  return tableVersion(textOf(published, linesOf(published.table))) === version;
+}
+
 /** Undefined if it does not fit. */
 async function encodeLines(
-  { pool, configs, table, probes }: PublishedTable,
+  published: PublishedTable,
   lines: readonly Line[],
   entries: number,
   { bytes, textBytes }: TableLimits,
 ): Promise<EncodedTable | undefined> {
+  const text = textOf(published, lines, entries);
+  if (Buffer.byteLength(text) > textBytes) return undefined;
+  const compressed = await compress(text);
+  if (compressed.length > bytes) return undefined;
+  return { version: tableVersion(text), text: compressed.toString('base64') };
+}
+
+function tableVersion(text: string): string {
+  return shortHash(text, 16);
+}
+
+/** @param entries how many of the lines it has; default: all */
+function textOf(
+  { pool, configs, table, probes }: PublishedTable,
+  lines: readonly Line[],
+  entries = lines.length,
+): string {
   const kept = lines.slice(0, entries);
   const sets = [...new Set(kept.map(({ options }) => options))];
   const leftOut = table.leftOut + lines.length - entries;
@@ -111,11 +133,7 @@ async function encodeLines(
   const header: TableHeader = { format: TABLE_FORMAT, pool, configs, probes, optionSets, entries, leftOut };
   // all of them begin with the MAC address
   const guests = kept.map(({ text: line }) => line).sort();
-  const text = [JSON.stringify(header), ...sets, ...guests, ''].join('\n');
-  if (Buffer.byteLength(text) > textBytes) return undefined;
-  const compressed = await compress(text);
-  if (compressed.length > bytes) return undefined;
-  return { version: shortHash(text, 16), text: compressed.toString('base64') };
+  return [JSON.stringify(header), ...sets, ...guests, ''].join('\n');
 }
 
 function linesOf({ entries, options, guests }: GuestTable): Line[] {

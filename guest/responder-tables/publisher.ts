@@ -18,10 +18,11 @@ import { AffectedNetworks } from './affected-networks.js';
 import { IgnoredOptions } from './ignored-options.js';
 import { type HelperConfig, helperConfig } from './protocol.js';
 import {
-  type EncodedTable,
   type IndexBeat,
+  type PublishedTable,
   encodeTable,
   indexNameOf,
+  isStoredAs,
   tableData,
   versionOf,
 } from './published-table.js';
@@ -197,17 +198,20 @@ export class TablePublisher implements Reconciler {
     const evaluated = views.directory.stateOf(state.pool);
     // without a valid pool, nothing is known that could replace the last table, which gets older
     if (evaluated?.kind !== 'served') return;
-    const encoded = await this.#build(name, evaluated.pool, signal);
-    if (encoded === undefined) return;
-    state.built = { version: encoded.version, changes, showsUntil };
+    const table = await this.#build(name, evaluated.pool, signal);
+    if (table === undefined) return;
     const known = this.#written.get(name) ?? this.#tables.cache.get(joinKey(RESPONDERS_NAMESPACE, name));
-    if (known === undefined || versionOf(known) !== encoded.version || indexNameOf(known) !== index)
+    const stored = known !== undefined && indexNameOf(known) === index ? versionOf(known) : '';
+    const encoded = isStoredAs(table, stored) ? undefined : await encodeTable(table);
+    const version = encoded?.version ?? stored;
+    state.built = { version, changes, showsUntil };
+    if (encoded !== undefined && version !== stored)
       await this.#write(name, known, tableData(encoded, statement, index), signal);
     const pauseMs = (clock.now() - startedAt) * PAUSE_FACTOR;
     state.notBefore = clock.now() + Math.min(pauseMs, this.#deps.maxStalenessMs * MAX_PAUSE_PART);
   }
 
-  async #build(name: string, pool: Pool, signal: AbortSignal): Promise<EncodedTable | undefined> {
+  async #build(name: string, pool: Pool, signal: AbortSignal): Promise<PublishedTable | undefined> {
     const { views, clock } = this.#deps;
     const configs = this.#configsOf(name, pool);
     const guests = await runInSlices(poolGuests(pool, this.#caches), clock, signal);
@@ -218,7 +222,7 @@ export class TablePublisher implements Reconciler {
     const probes = requestedProbes(pool.name, claimLeases.cache, claims.cache);
     const hasIpv6Gateway = pool.subnets.some(({ cidr, gateway }) => cidr.family === 6 && gateway !== undefined);
     const { uid, network } = pool;
-    return encodeTable({ pool: { name: pool.name, uid, network, hasIpv6Gateway }, configs, table, probes });
+    return { pool: { name: pool.name, uid, network, hasIpv6Gateway }, configs, table, probes };
   }
 
   /** Undefined if guests of the pool may not use DHCP. */
