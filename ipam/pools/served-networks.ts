@@ -8,6 +8,7 @@ import type { ObjectChange } from '../../kube/informers/informer.js';
 import type { Logger } from '../../kube/log.js';
 import { CONFIG_MAPS } from '../../kube/resources.js';
 import type { IpamConfig } from '../../process/config/config.js';
+import { untilEither } from '../../process/leadership.js';
 import { PeriodicTask } from '../../process/periodic-task.js';
 
 interface ServedNetworksDeps {
@@ -55,7 +56,7 @@ export class ServedNetworksWriter extends PeriodicTask {
 
   /** Waits until the list must be written or checked, and does so. */
   async #runOnce(signal: AbortSignal): Promise<void> {
-    await this.#deps.clock.sleep(CHECK_MS, AbortSignal.any([signal, this.#changed.signal]));
+    await untilEither(signal, this.#changed.signal, (either) => this.#deps.clock.sleep(CHECK_MS, either));
     if (!signal.aborted) await this.#tryToWrite(signal);
   }
 
