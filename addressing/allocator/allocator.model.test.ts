@@ -36,7 +36,7 @@ import { type Pool, subnetOf } from '../pool/pool.js';
 const TIMES = { cooldownMs: 60_000, stickyMs: 120_000, isStickyForClaims: true };
 
 describe('findCandidates with a lease book', function () {
-  this.timeout(60_000);
+  this.timeout(120_000);
 
   it('keeps all invariants for any sequence of allocations, releases, edits and restarts', () => {
     fc.assert(
