@@ -12,7 +12,7 @@ type Options = Pick<MochaPhaseOptions, 'name' | 'limitMs' | 'mochaArgs'> & { fil
 /** Two beds, their tests and what builds them. */
 const MEMORY_OF_GROUPS = 12 * 2 ** 30;
 /** About the same time each. A list of the other folders would leave new ones out. */
-const FIRST_GROUP = 'agent|claims|cli|control-plane|guest|smoke|upgrade';
+const FIRST_GROUP = 'agent|claims|cli|control-plane|guest|smoke';
 /** Stories on real nodes: kubelet, containerd, and Holdfast in pods. */
 const REAL = 'nodes';
 /** The others take ten minutes: `make e2e NODES=real`. */
