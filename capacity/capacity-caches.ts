@@ -12,7 +12,7 @@ import { messageOf } from '../kube/errors.js';
 import { forEachInSlices } from '../kube/run-in-slices.js';
 import type { WatchSpec } from '../kube/informers/informers.js';
 import type { Logger } from '../kube/log.js';
-import { Reflector } from '../kube/informers/reflector.js';
+import { MAX_SILENCE_MS, Reflector } from '../kube/informers/reflector.js';
 import type { Resource } from '../kube/resource.js';
 import { ADDRESS_LEASES, PODS } from '../kube/resources.js';
 import type { ProcessContext } from '../process/context.js';
@@ -27,8 +27,6 @@ const BLOCK_RECORDS: WatchSpec<AddressBlock, BlockRecord> = {
 };
 /** The API server ends watches so often. Each end shows that nothing was missed until the watch began, even if no bookmark came. */
 const WATCH_SECONDS = 60;
-/** The end of two watches is missing. */
-const MAX_SILENCE_MS = 150_000;
 /** What is known of leases while a watch is silent. */
 const NOTHING_FREE: Pick<Inventory, 'heldBy' | 'free'> = {
   heldBy: () => 0,

@@ -4,6 +4,7 @@ import type { KubeObject } from '../../api/meta.js';
 import { type Pod, hasUid, readNetworkStatuses } from '../../api/pod.js';
 import { findUnlessGone, isProofOfAbsence } from '../../kube/absence.js';
 import type { Lister } from '../../kube/informers/cache.js';
+import { MAX_SILENCE_MS } from '../../kube/informers/reflector.js';
 import type { Client, CallOptions } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { isConflict, isNotFound, messageOf } from '../../kube/errors.js';
@@ -57,8 +58,6 @@ export interface LeakSearchDeps {
   readonly collectAfterMs: number;
 }
 
-/** The API server sends a bookmark about once a minute. A cache that got nothing for this long is stale. */
-const MAX_SILENCE_MS = 150_000;
 /** Each check costs one to three requests. The rest is checked in the next round. */
 const MAX_CHECKS_PER_ROUND = 500;
 const MAX_PARALLEL = 8;

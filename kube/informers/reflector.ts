@@ -64,6 +64,8 @@ const SHORT_WATCH_MS = 1_000;
 /** The API server sends a bookmark about once a minute: after this time two are missing. Jitter spreads the restarts of clients. */
 const IDLE_MS = 130_000;
 const IDLE_JITTER_MS = 20_000;
+/** A watch that shows no progress for longer should have been restarted: what it told is stale. */
+export const MAX_SILENCE_MS = IDLE_MS + IDLE_JITTER_MS;
 const WARN_DELAY_MS = 3_000;
 
 interface WatchEvent<T> {
@@ -160,7 +162,7 @@ export class Reflector<T extends KubeObject, P = T> {
       if (store.notServed === undefined) await store.replace([], { from: this.#seen, to: '' }, signal);
       else await store.notServed(signal);
       this.#version = undefined;
-      this.#progress();
+      this.#lastProgress = this.#clock.now();
       await this.#clock.sleep(this.#recovery.afterNotServed(), signal);
       return;
     }
@@ -276,10 +278,6 @@ export class Reflector<T extends KubeObject, P = T> {
     this.#version = event.object.metadata.resourceVersion;
     this.#seen = this.#version ?? this.#seen;
     this.#events++;
-    this.#progress();
-  }
-
-  #progress(): void {
     this.#lastProgress = this.#clock.now();
   }
 }
