@@ -71,25 +71,40 @@ interface Line {
 }
 
 /** Leaves out the youngest claims of namespaces with the most text if not all lines fit into the object. */
+export async function encodeTable(published: PublishedTable, limits?: Partial<TableLimits>): Promise<EncodedTable>;
+/**
+ * The same, unless the table is stored as a whole. Most are: compressing one to find out would take longer than to build it.
+ * @param stored the version that is stored
+ */
+export async function encodeTable(
+  published: PublishedTable,
+  limits: Partial<TableLimits>,
+  stored: string,
+): Promise<EncodedTable | undefined>;
 export async function encodeTable(
   published: PublishedTable,
   { bytes = MAX_BYTES, textBytes = MAX_TEXT_BYTES }: Partial<TableLimits> = {},
-): Promise<EncodedTable> {
+  stored?: string,
+): Promise<EncodedTable | undefined> {
   const limits = { bytes, textBytes };
   const lines = linesOf(published.table);
-  const all = await encodeLines(published, lines, lines.length, limits);
+  const text = textOf(published, lines);
+  const version = tableVersion(text);
+  if (version === stored) return undefined;
+  const all = await encodeText(text, limits, version);
   if (all !== undefined) return all;
   const fair = fairOrder(
     lines,
     ({ namespace }) => namespace,
     ({ bytes: own }) => own,
   );
-  let found = await encodeLines(published, fair, 0, limits);
+  const encodeFirst = (entries: number) => encodeText(textOf(published, fair, entries), limits);
+  let found = await encodeFirst(0);
   if (found === undefined)
     throw new TypeError(`the table of AddressPool ${published.pool.name} does not fit into a ConfigMap`);
   for (let [fitting, tooMany] = [0, fair.length]; tooMany - fitting > Math.max(1, fair.length * ATTEMPT_PART);) {
     const kept = Math.floor((fitting + tooMany) / 2);
-    const encoded = await encodeLines(published, fair, kept, limits);
+    const encoded = await encodeFirst(kept);
     found = encoded ?? found;
     if (encoded === undefined) tooMany = kept;
     else fitting = kept;
@@ -97,23 +112,16 @@ export async function encodeTable(
   return found;
 }
 
-/** Whether the stored version is this table, complete. Most are: compressing one to find out would take longer than to build it. */
-export function isStoredAs(published: PublishedTable, version: string): boolean {
-  return tableVersion(textOf(published, linesOf(published.table))) === version;
-}
-
 /** Undefined if it does not fit. */
-async function encodeLines(
-  published: PublishedTable,
-  lines: readonly Line[],
-  entries: number,
+async function encodeText(
+  text: string,
   { bytes, textBytes }: TableLimits,
+  version = tableVersion(text),
 ): Promise<EncodedTable | undefined> {
-  const text = textOf(published, lines, entries);
   if (Buffer.byteLength(text) > textBytes) return undefined;
   const compressed = await compress(text);
   if (compressed.length > bytes) return undefined;
-  return { version: tableVersion(text), text: compressed.toString('base64') };
+  return { version, text: compressed.toString('base64') };
 }
 
 function tableVersion(text: string): string {

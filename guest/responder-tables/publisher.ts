@@ -22,7 +22,6 @@ import {
   type PublishedTable,
   encodeTable,
   indexNameOf,
-  isStoredAs,
   tableData,
   versionOf,
 } from './published-table.js';
@@ -202,7 +201,7 @@ export class TablePublisher implements Reconciler {
     if (table === undefined) return;
     const known = this.#written.get(name) ?? this.#tables.cache.get(joinKey(RESPONDERS_NAMESPACE, name));
     const stored = known !== undefined && indexNameOf(known) === index ? versionOf(known) : '';
-    const encoded = isStoredAs(table, stored) ? undefined : await encodeTable(table);
+    const encoded = await encodeTable(table, {}, stored);
     const version = encoded?.version ?? stored;
     state.built = { version, changes, showsUntil };
     if (encoded !== undefined && version !== stored)
