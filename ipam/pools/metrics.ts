@@ -2,6 +2,7 @@ import { COUNTS } from '../../addressing/address-states.js';
 import type { Family } from '../../addressing/address/address.js';
 import { toSafeNumber } from '../../addressing/address/ranges.js';
 import { type AddressPool, isAdminPool, nadNamespaceOf } from '../../api/address-pool.js';
+import { byAge } from '../../api/meta.js';
 import type { Metrics } from '../../process/metrics.js';
 import { type FamilyCounts, capacityOf } from './status.js';
 
@@ -135,10 +136,10 @@ class DerivedPoolSlots {
     return all.length > this.#max ? all.reduce(youngerOf) : undefined;
   }
 
-  /** Returns the pools that may get the slot: the oldest one whose namespace has less than its bound. */
+  /** Returns the pools that may get the slot, if there is one: the oldest first. Their namespaces may have too many. */
   release(pool: string): Observation[] {
     this.#leftOut.delete(pool);
-    return this.#taken.delete(pool) ? [...this.#leftOut.values()].sort(byAge) : [];
+    return this.#taken.delete(pool) ? [...this.#leftOut.values()].sort((a, b) => byAge(a.pool, b.pool)) : [];
   }
 
   clear(): void {
@@ -153,13 +154,5 @@ function namespaceOf(pool: AddressPool): string {
 }
 
 function youngerOf(a: Observation, b: Observation): Observation {
-  return byAge(a, b) > 0 ? a : b;
-}
-
-function byAge(a: Observation, b: Observation): number {
-  return ageKeyOf(a) < ageKeyOf(b) ? -1 : 1;
-}
-
-function ageKeyOf({ pool: { metadata } }: Observation): string {
-  return `${metadata.creationTimestamp ?? ''} ${metadata.name}`;
+  return byAge(a.pool, b.pool) > 0 ? a : b;
 }
