@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { AddressPool } from '../../api/address-pool.js';
 import { runAtOnce } from '../../kube/run-in-slices.js';
 import { adminPool, holdfastConfig, nad } from '../../test/objects/pool-objects.js';
-import { slowPool } from '../../test/objects/slow-pool.js';
+import { slowLookup, slowPool } from '../../test/objects/slow-pool.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { TurnCounter } from '../../test/turn-counter.js';
 import { validationViewOf } from './testing/validation-view.js';
@@ -76,11 +76,11 @@ describe('a NAD whose addresses are also in another pool of its address space', 
     const pools = Array.from({ length: 6 }, (_, n) => adminPool(`p${n}`, { network: `n${n}`, addressSpace: 'blue' }));
     const view = validationViewOf({ pools });
     const comparedIn: number[] = [];
-    const pool = (name: string) => {
-      clock.advanceTo(clock.now() + 15);
-      comparedIn.push(counter.turns);
-      return view.networks.pool(name);
-    };
+    const pool = slowLookup(
+      (name) => view.networks.pool(name),
+      clock,
+      () => comparedIn.push(counter.turns),
+    );
     const { warnings } = await new ReviewTurns(clock).run(
       'vms',
       reviewNad(REVIEW, { ...view, networks: { ...NO_NETWORKS, pool } }),

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { silentLogger } from '../../kube/log.js';
 import { ManualClock } from '../../test/manual-clock.js';
 import { adminPool } from '../../test/objects/pool-objects.js';
+import { slowLookup } from '../../test/objects/slow-pool.js';
 import { TurnCounter } from '../../test/turn-counter.js';
 import { createPoolReviewer } from './pool-admission.js';
 import { validationViewOf } from './testing/validation-view.js';
@@ -12,11 +13,11 @@ describe('the review of an AddressPool', () => {
     const pools = Array.from({ length: 6 }, (_, n) => adminPool(`p${n}`, { network: `n${n}`, addressSpace: 'blue' }));
     const view = validationViewOf({ pools });
     const comparedIn: number[] = [];
-    const pool = (name: string) => {
-      clock.advanceTo(clock.now() + 15);
-      comparedIn.push(counter.turns);
-      return view.networks.pool(name);
-    };
+    const pool = slowLookup(
+      (name) => view.networks.pool(name),
+      clock,
+      () => comparedIn.push(counter.turns),
+    );
     const reviewer = createPoolReviewer({
       view: {
         ...view,
