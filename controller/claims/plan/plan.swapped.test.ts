@@ -93,7 +93,7 @@ describe('the plan', () => {
         expect: ['release vm1.data'],
       },
       {
-        name: 'keeps the first claim while Multus reports it, whatever the annotation says',
+        name: 'keeps the first claim while Multus reports it, also if the annotation names the second',
         given: {
           vm: vm({ data: 'green' }),
           vmi: vmi({ data: 'green' }),
